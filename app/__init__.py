@@ -1,0 +1,1 @@
+"""Sluice: decides when a suspended job may start, against team quotas kept in Postgres."""

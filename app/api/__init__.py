@@ -1,0 +1,1 @@
+"""The front door for people and kubectl: the Kubernetes face, authentication, health."""

@@ -1,0 +1,1 @@
+"""One function a verb: REST, kubectl, observers and webhooks meet here to validate, default and store."""

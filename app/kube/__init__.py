@@ -1,0 +1,1 @@
+"""The client side of one cluster; nothing else speaks HTTP to an apiserver."""

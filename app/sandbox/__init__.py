@@ -1,0 +1,1 @@
+"""A cluster in a process, and the embedded Postgres: everything needed to run without a cluster or a database."""

@@ -1,0 +1,1 @@
+"""The only SQL: tables, the one commit point, the change log, the lease."""

@@ -1,0 +1,1 @@
+"""AdmissionReview in, JSON patch or denial out."""
