@@ -50,26 +50,21 @@ class Cluster:
     def prepare(self, *, durable: bool) -> str:
         """Make the cluster if there is none, check it if there is; returns the password of `ROLE`."""
         kept = self.home / "password"
-        if not self.run.exists():
-            self.make_directory(self.run)
         if not self.data.exists():
             password = secrets.token_urlsafe(24)
             write_private(kept, password)
             self._create(password, durable=durable)
+            self._renew_run()
             return password
         self._check_version()
         self._clear_leftovers()
+        self._renew_run()
         if not kept.exists():
             password = secrets.token_urlsafe(24)
             self._execute(self.data, f"ALTER ROLE {ROLE} PASSWORD '{password}'")
             write_private(kept, password)
             return password
         return kept.read_text().strip()
-
-    def make_directory(self, path: Path) -> None:
-        path.mkdir(mode=0o700)
-        if self.account is not None:
-            os.chown(path, self.account.uid, self.account.gid, follow_symlinks=False)
 
     def status(self) -> tuple[int, str]:
         """The pid and state word that the server itself keeps in its pid file; (0, "") without one."""
@@ -91,7 +86,7 @@ class Cluster:
     def _create(self, password: str, *, durable: bool) -> None:
         fresh = self.home / "data.new"
         shutil.rmtree(fresh, ignore_errors=True)
-        self.make_directory(fresh)
+        self._make_directory(fresh)
         try:
             self._initdb(fresh, password, durable=durable)
             self._execute(fresh, f"CREATE DATABASE {DATABASE} OWNER {ROLE}")
@@ -99,6 +94,24 @@ class Cluster:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
         fresh.rename(self.data)
+
+    def _renew_run(self) -> None:
+        """Sockets of the dead go, and the directory belongs to whoever the server runs as this time."""
+        shutil.rmtree(self.run, ignore_errors=True)
+        self._make_directory(self.run)
+
+    def _make_directory(self, path: Path) -> None:
+        path.mkdir(mode=0o700)
+        if self.account is None:
+            return
+        try:
+            os.chown(path, self.account.uid, self.account.gid, follow_symlinks=False)
+        except OSError as error:  # root of a container that may not be anybody else
+            path.rmdir()
+            raise Misconfigured(
+                f"Postgres refuses to run as root, and this root may not hand {path} to uid {self.account.uid} "
+                f"({error.strerror}): start Sluice as an ordinary user, or point DATABASE_URL at a Postgres"
+            ) from error
 
     def _initdb(self, where: Path, password: str, *, durable: bool) -> None:
         with tempfile.TemporaryFile() as pwfile, doors(self.account, where) as door:

@@ -104,7 +104,12 @@ class ServerProcess:
             daemon=True,
         )
         thread.start()
-        self._forked.wait()
+        try:
+            self._forked.wait()
+        except BaseException:  # Ctrl-C at this very moment: nobody would own the server
+            self._forked.wait()
+            self.send(signal.SIGINT)
+            raise
         if self._failure is not None:
             raise self._failure
 
