@@ -104,6 +104,11 @@ class EmbeddedPostgres:
         except OSError as error:
             what = f"{error.filename}: {error.strerror}" if error.filename else str(error)
             raise Misconfigured(f"embedded Postgres cannot use {self.home}: {what}") from error
+        if not self.running:
+            self.stop()
+            raise Misconfigured(
+                f"embedded Postgres ended just after its start; see {self.home / 'server.log'}"
+            )
         atexit.register(self.stop)
         _log.warning(
             "embedded Postgres runs in %s on port %s: a single node for trial and development, not for production; "
@@ -143,10 +148,7 @@ class EmbeddedPostgres:
             record = _describe(server, password)
             claim.publish(record)
             self._run = _Run(claim, server, record)  # from here on its end is a crash
-            if server.process.ended:
-                raise Misconfigured(f"embedded Postgres ended just after its start; its log is {cluster.log}")
         except BaseException:
-            self._run = None
             if server is not None:
                 startup.end(server)
             claim.release()
