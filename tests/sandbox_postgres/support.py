@@ -123,8 +123,8 @@ class OtherProcess:
         self._account = account
 
     def __enter__(self) -> int:
-        as_whom = {"user": self._account.uid, "group": self._account.gid} if self._account else {}
-        self._process = subprocess.Popen(["/bin/sleep", "60"], cwd="/", **as_whom)
+        uid, gid = (self._account.uid, self._account.gid) if self._account else (None, None)
+        self._process = subprocess.Popen(["/bin/sleep", "60"], cwd="/", user=uid, group=gid)
         return self._process.pid
 
     def __exit__(self, *_: object) -> None:

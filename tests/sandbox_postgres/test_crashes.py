@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import Unavailable
-from app.sandbox.postgres import EmbeddedPostgres, running_url
+from app.errors import Misconfigured, Unavailable
+from app.sandbox.postgres import EmbeddedPostgres, cluster, running_url
 from app.sandbox.postgres.account import choose
 from tests.sandbox_postgres.support import (
     OtherProcess,
@@ -36,10 +36,28 @@ def test_a_start_right_after_the_kill_waits_for_the_old_server(
     home: Path, owner: OwnerProcess
 ) -> None:
     ask(owner.url, "create table kept as select generate_series(1, 200000) as number")
+    os.kill(owner.server_pid, signal.SIGSTOP)
     owner.kill()
+    thaw = threading.Timer(0.5, os.kill, (owner.server_pid, signal.SIGCONT))
+    thaw.start()
     with EmbeddedPostgres(home) as again:
         assert again.pid != owner.server_pid
         assert ask(again.url, "select count(*) from kept") == 200_000
+    thaw.join()
+
+
+def test_a_server_that_will_not_go_is_named(
+    home: Path, owner: OwnerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster, "_LINGER_S", 0.3)
+    os.kill(owner.server_pid, signal.SIGSTOP)
+    owner.kill()
+    try:
+        with pytest.raises(Misconfigured, match=f"kill -INT {owner.server_pid}"):
+            EmbeddedPostgres(home).start()
+    finally:
+        os.kill(owner.server_pid, signal.SIGCONT)
+    assert eventually(lambda: server_processes(home / "data") == [], within_s=2)
 
 
 def test_the_server_outlives_the_thread_that_started_it(home: Path, owner: OwnerProcess) -> None:

@@ -18,9 +18,15 @@ _PR_SET_PDEATHSIG = 1
 
 
 def _become(uid: int, gid: int) -> None:
-    os.setgroups([])
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
+    try:
+        os.setgroups([])
+        os.setresgid(gid, gid, gid)
+        os.setresuid(uid, uid, uid)
+    except OSError as error:
+        sys.exit(
+            f"Postgres refuses to run as root, and this root may not become uid {uid} ({error.strerror}): "
+            f"start Sluice as an ordinary user, or point DATABASE_URL at a Postgres of your own"
+        )
 
 
 def _die_with(parent: int) -> None:
