@@ -1,0 +1,98 @@
+"""What happened since number N? The feed that keeps the engine's image and every watch up to date.
+
+Numbers are given in commit order: a transaction takes them as its last step, under a lock that it holds until its
+commit is visible. So a reader that has seen number N has seen everything below it, for ever; no slow transaction can
+appear behind its back, as it could with a bare sequence. Numbers may have gaps (a transaction that failed while
+committing), never repetitions. Pruning moves the horizon: whoever asks for what lies below is `Gone` and lists again.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import bindparam, delete, func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from app.core.manifests import Manifest
+from app.errors import Gone
+from app.store.journal_tables import Change as ChangeRow
+from app.store.journal_tables import Meta
+from app.store.lane import Runs
+from app.store.tables import table_of
+from app.store.unit import ChangeType
+
+changes = table_of(ChangeRow)
+meta = table_of(Meta)
+
+CHANNEL = "sluice_changes"
+_HORIZON = "changes_horizon"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One committed write. `object` is the manifest under resourceVersion `number`; a deleted one as it last was."""
+
+    number: int
+    type: ChangeType
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    object: Manifest
+
+
+_SINCE = (
+    select(
+        *(
+            changes.c[name]
+            for name in ("number", "type", "kind", "namespace", "name", "uid", "object")
+        )
+    )
+    .where(changes.c.number > bindparam("number"))
+    .order_by(changes.c.number)
+    .limit(bindparam("limit"))
+)
+
+
+async def since(tx: Runs, number: int, limit: int = 500) -> Sequence[Change]:
+    """The changes after `number`, oldest first; raises `Gone` if some of them are no longer kept."""
+    rows = (await tx.execute(_SINCE, {"number": number, "limit": limit})).mappings().all()
+    if number < await horizon(tx):
+        raise Gone(f"The changes after {number} are no longer kept; list again.")
+    return [Change(**row) for row in rows]
+
+
+async def head(tx: Runs) -> int:
+    """The newest committed number: the resourceVersion of a list taken in this transaction."""
+    newest = (await tx.execute(select(func.max(changes.c.number)))).scalar_one()
+    return await horizon(tx) if newest is None else int(newest)
+
+
+async def horizon(tx: Runs) -> int:
+    """The highest number that may be missing from the feed."""
+    query = select(meta.c.value["number"].as_integer()).where(meta.c.key == _HORIZON)
+    return int((await tx.execute(query)).scalar_one())
+
+
+async def prune(tx: Runs, *, keep: int, older_than: datetime, chunk: int = 5000) -> int:
+    """Forget the oldest changes, but never the newest `keep` nor one as young as `older_than`.
+
+    At most `chunk` a call, so that no lock is held long; returns how many went: call again while it is `chunk`.
+    """
+    bound = await head(tx) - keep
+    oldest = (
+        select(changes.c.number, changes.c.at)
+        .where(changes.c.number <= bound)
+        .order_by(changes.c.number)
+        .limit(chunk)
+        .subquery()
+    )
+    cut = select(func.max(oldest.c.number)).where(oldest.c.at < older_than)
+    last = (await tx.execute(cut)).scalar_one()
+    if last is None:
+        return 0
+    removed = await tx.execute(delete(changes).where(changes.c.number <= last))
+    value = {"number": last}
+    moved = insert(meta).values(key=_HORIZON, value=value)
+    await tx.execute(moved.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
+    return removed.rowcount

@@ -1,0 +1,119 @@
+"""Who held how much of what, from when to when?
+
+One row for each flavor's resource of each attempt, opened in the transaction that admits and closed in the one that
+takes the charge away, whoever writes it: usage over time, accelerator hours and charge-back are sums over these rows.
+Both times are Postgres' own, because the spans of many processes are added up: one clock cannot disagree with itself.
+Amounts are the core's integers (thousandths for cpu, bytes, pieces).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import func, insert, select, update
+
+from app.store.journal_tables import Admission
+from app.store.lane import Runs
+from app.store.tables import is_any, table_of
+from app.store.tracking import StoredWorkload
+
+admissions = table_of(Admission)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What an admission takes; `borrowed` is the part above the cluster queue's nominal quota."""
+
+    cluster_queue: str
+    flavor: str
+    resource: str
+    amount: int
+    borrowed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One row of the ledger; `ended_at` is None while the quota is held."""
+
+    workload_uid: str
+    namespace: str
+    name: str
+    attempt: int
+    charge: Charge
+    started_at: datetime
+    ended_at: datetime | None
+
+
+async def open_spans(tx: Runs, charges: Sequence[tuple[StoredWorkload, Charge]]) -> None:
+    """Begin to charge; the workloads are as they will be stored, with the attempt that takes the quota."""
+    if not charges:
+        return
+    await tx.execute(
+        insert(admissions).inline(),
+        [
+            {
+                "workload_uid": workload.manifest["metadata"]["uid"],
+                "namespace": workload.manifest["metadata"]["namespace"],
+                "name": workload.manifest["metadata"]["name"],
+                "attempt": workload.tracking.attempt,
+                "cluster_queue": charge.cluster_queue,
+                "flavor": charge.flavor,
+                "resource": charge.resource,
+                "amount": charge.amount,
+                "borrowed": charge.borrowed,
+            }
+            for workload, charge in charges
+        ],
+    )
+
+
+async def close_spans(tx: Runs, uids: Sequence[str]) -> None:
+    """End what these workloads hold."""
+    if not uids:
+        return
+    still_open = is_any(admissions.c.workload_uid, uids) & admissions.c.ended_at.is_(None)
+    await tx.execute(update(admissions).where(still_open).values(ended_at=func.clock_timestamp()))
+
+
+async def spans(
+    tx: Runs,
+    *,
+    cluster_queue: str | None = None,
+    workload_uid: str | None = None,
+    limit: int = 1000,
+) -> Sequence[Span]:
+    """The newest first, of a cluster queue or of a workload."""
+    query = select(admissions).order_by(
+        admissions.c.started_at.desc(),
+        admissions.c.workload_uid,
+        admissions.c.attempt.desc(),
+        admissions.c.flavor,
+        admissions.c.resource,
+    )
+    if cluster_queue is not None:
+        query = query.where(admissions.c.cluster_queue == cluster_queue)
+    if workload_uid is not None:
+        query = query.where(admissions.c.workload_uid == workload_uid)
+    rows = (await tx.execute(query.limit(limit))).mappings()
+    return [
+        Span(
+            charge=Charge(
+                **{
+                    key: row[key]
+                    for key in ("cluster_queue", "flavor", "resource", "amount", "borrowed")
+                }
+            ),
+            **{
+                key: row[key]
+                for key in (
+                    "workload_uid",
+                    "namespace",
+                    "name",
+                    "attempt",
+                    "started_at",
+                    "ended_at",
+                )
+            },
+        )
+        for row in rows
+    ]
