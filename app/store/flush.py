@@ -8,8 +8,8 @@ sends the one NOTIFY of the commit.
 A dry run does the same work, checks and unique keys included, without numbers, feed and audit; the caller rolls back.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -34,6 +34,8 @@ class Flushed:
 
     written: tuple[Stored, ...] = ()
     changes: tuple[Change, ...] = ()
+    #: The cohort roots that moved, with their new versions.
+    roots: Mapping[str, int] = field(default_factory=dict)
 
 
 async def flush(tx: Runs, unit: Unit, actor: Actor, *, dry_run: bool) -> Flushed:
@@ -51,9 +53,10 @@ async def flush(tx: Runs, unit: Unit, actor: Actor, *, dry_run: bool) -> Flushed
     entries = [_change(edit, numbers[id(edit)]) for edit in changing]
     await _write_journal(tx, actor, list(zip(changing, entries, strict=True)))
     await ledger.close_spans(tx, [edit.metadata["uid"] for edit in edits if _frees(edit)])
+    last = first + max(len(changing), 1) - 1
     if touched:
-        await roots.mark(tx, touched, first + max(len(changing), 1) - 1)
-    return Flushed(tuple(stored), tuple(entries))
+        await roots.mark(tx, touched, last)
+    return Flushed(tuple(stored), tuple(entries), dict.fromkeys(sorted(touched), last))
 
 
 async def _edits(tx: Runs, unit: Unit) -> list[Edit]:

@@ -100,6 +100,7 @@ class Decision(Base):
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     workload_uid: Mapped[str] = mapped_column(Uid)
     at: Mapped[datetime] = mapped_column(Time, server_default=func.clock_timestamp())
+    attempt: Mapped[int] = mapped_column(Integer)
     cluster_queue: Mapped[str] = mapped_column(Name)
     outcome: Mapped[str] = mapped_column(Text)
     reason: Mapped[str] = mapped_column(Text)

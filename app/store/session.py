@@ -10,7 +10,7 @@ No call to a cluster, and no waiting for anything but Postgres, belongs inside a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
@@ -27,7 +27,8 @@ from app.store.connect import Limits, make_engine
 from app.store.failures import Contended
 from app.store.flush import Flushed, flush
 from app.store.lane import Lane, Parameters, open_lane
-from app.store.tracking import Stored, Tracking
+from app.store.listen import listen
+from app.store.tracking import Retrack, Stored, Tracking
 from app.store.unit import Unit
 
 T = TypeVar("T")
@@ -110,12 +111,13 @@ class WriteTx:
             for stored in page
         ]
 
-    def put(self, manifest: Manifest, tracking: Tracking | None = None) -> None:
+    def put(self, manifest: Manifest, tracking: Tracking | Retrack | None = None) -> None:
         """Store the object at the end of the transaction.
 
         With a `metadata.resourceVersion` it changes exactly that version (`Conflict` if another is stored), without
-        one it is new (`AlreadyExists` if its name is taken). A workload without `tracking` keeps what it has. An
-        object equal to what is stored is not written. The manifest must not be changed afterwards.
+        one it is new (`AlreadyExists` if its name is taken). A workload without `tracking` keeps what it has; where
+        the row was not read with a lock, give a function of the stored tracking. An object equal to what is stored is
+        not written. The manifest must not be changed afterwards.
         """
         self._unit.put(manifest, tracking)
 
@@ -144,6 +146,11 @@ class WriteTx:
     def changes(self) -> tuple[Change, ...]:
         """After the commit: what the feed got from it."""
         return self._flushed.changes
+
+    @property
+    def roots(self) -> Mapping[str, int]:
+        """After the commit: the cohort roots that it moved, with their new versions."""
+        return self._flushed.roots
 
     async def finish(self) -> None:
         """Flush and commit; called once, by `Database.write`."""
@@ -190,6 +197,10 @@ class Database:
         while self._background:
             await asyncio.wait(set(self._background))
         await self._engine.dispose()
+
+    def listen(self, *, poll_s: float = 3.0) -> AsyncIterator[int | None]:
+        """Hints that something was committed; see `app.store.listen`."""
+        return listen(self.url, poll_s=poll_s)
 
     async def ready(self) -> bool:
         """Postgres answers now."""

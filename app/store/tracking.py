@@ -4,12 +4,15 @@
 decided version is ahead *is* an entry of the work queue, so a crash cannot lose one. `attempt` counts admissions,
 `epoch` is the leader's that decided last; both only grow, and a finished or gone workload never leaves that state
 (checked at every write). Quota is charged in the states admitted and evicting, and in no other.
+
+The work-queue columns move without a new resourceVersion, so a tracking that was read without a lock may be out of
+date when it is written: write it as a function of what is stored (`Retrack`) then.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self, TypeAlias
 
 from app.core.manifests import Manifest
 
@@ -38,6 +41,21 @@ class Tracking:
     #: The job's own start-relevant fields, to be put back when it stops.
     template: Mapping[str, Any] | None = None
 
+    def decided(
+        self, state: State, *, epoch: int, next_deadline_at: datetime | None = None
+    ) -> Self:
+        """As it is after a decision that the cluster must carry out; admitting begins a new attempt."""
+        return replace(
+            self,
+            state=state,
+            attempt=self.attempt + (state == "admitted"),
+            epoch=epoch,
+            decided_version=self.decided_version + 1,
+            next_sync_at=None,
+            sync_failures=0,
+            next_deadline_at=next_deadline_at,
+        )
+
     @property
     def charged(self) -> bool:
         return self.state in CHARGED
@@ -45,6 +63,10 @@ class Tracking:
     @property
     def ended(self) -> bool:
         return self.state in ENDED
+
+
+#: How a tracking follows from the stored one; pure.
+Retrack: TypeAlias = Callable[[Tracking], Tracking]
 
 
 @dataclass(frozen=True, slots=True)

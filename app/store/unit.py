@@ -13,7 +13,7 @@ from typing import Any, Literal
 from app.core.manifests import Manifest
 from app.errors import Conflict, InvariantBroken, NotFound
 from app.store.kinds import StoredKind, stored_kind
-from app.store.tracking import Stored, StoredWorkload, Tracking
+from app.store.tracking import Retrack, Stored, StoredWorkload, Tracking
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -21,7 +21,7 @@ ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 @dataclass(frozen=True, slots=True)
 class Put:
     manifest: Manifest
-    tracking: Tracking | None
+    tracking: Tracking | Retrack | None
 
     @property
     def kind(self) -> str:
@@ -101,7 +101,7 @@ class Unit:
     def hold(self, stored: Stored) -> None:
         self.held[stored.manifest["kind"], stored.manifest["metadata"]["uid"]] = stored
 
-    def put(self, manifest: Manifest, tracking: Tracking | None) -> None:
+    def put(self, manifest: Manifest, tracking: Tracking | Retrack | None) -> None:
         step = Put(manifest, tracking)
         if tracking is not None and stored_kind(step.kind).kind != "Workload":
             raise InvariantBroken("Only workloads carry tracking.")
@@ -147,7 +147,7 @@ def _after(kind: StoredKind, step: Put, found: Stored | None) -> Stored:
     if kind.kind != "Workload":
         return Stored(step.manifest)
     before = None if found is None else found.tracking
-    after = step.tracking or before or Tracking()
+    after = _tracked(step.tracking, before or Tracking())
     if before is not None and not _forward(before, after):
         raise InvariantBroken(
             f"Workload {step.uid} would go back from {before.state} (attempt {before.attempt}, epoch {before.epoch}, "
@@ -155,6 +155,12 @@ def _after(kind: StoredKind, step: Put, found: Stored | None) -> Stored:
             f"decision {after.decided_version})."
         )
     return StoredWorkload(step.manifest, after)
+
+
+def _tracked(wanted: Tracking | Retrack | None, current: Tracking) -> Tracking:
+    if wanted is None:
+        return current
+    return wanted if isinstance(wanted, Tracking) else wanted(current)
 
 
 def _forward(before: Tracking, after: Tracking) -> bool:

@@ -110,6 +110,7 @@ JOURNAL = (
         id bigint not null generated always as identity constraint decisions_pkey primary key,
         workload_uid uuid not null,
         at timestamptz not null default clock_timestamp(),
+        attempt integer not null,
         cluster_queue text collate "C" not null,
         outcome text not null,
         reason text not null,
