@@ -7,7 +7,7 @@ number given to a write is larger than that of every write already visible, over
 serve as ``resourceVersion``. `change` functions are pure and synchronous and may be called more than once.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -83,7 +83,9 @@ class Storage(Protocol):
         With `dry_run` every check is made and nothing is kept.
         """
 
-    def watch(self, kind: Kind, namespace: str | None, since: int) -> AsyncIterator[WatchBatch]:
+    def watch(
+        self, kind: Kind, namespace: str | None, since: int
+    ) -> AsyncGenerator[WatchBatch, None]:
         """Everything after number `since`, for ever; an empty batch now and then tells how far it has come.
 
         Raises `Gone` if `since` is older than what is kept. It is an async generator: the server cancels it
