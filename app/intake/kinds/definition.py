@@ -11,7 +11,6 @@ The order is Kubernetes' own: defaults, finalizer, structure, then meaning; the 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import orjson
@@ -69,27 +68,33 @@ class Definition:
         manifest = self._fill(new)
         if self.finalizer and old is None:
             manifest = metadata.with_finalizer(manifest)
-        found = list(self._found(manifest, old))
+        found = self._found(manifest, old)
         if found:
             raise faults.refused(manifest, found)
         return manifest  # type: ignore[no-any-return]
 
-    def _found(self, manifest: Manifest, old: Manifest | None) -> Iterator[FieldError]:
+    def _found(self, manifest: Manifest, old: Manifest | None) -> list[FieldError]:
+        """Each field is told of once: where its structure is wrong, rules about it stay silent."""
         settled = _settled(manifest, old)
         judged = {key: value for key, value in manifest.items() if key not in settled}
-        place = Place(manifest)
-        yield from self._structure(judged)
-        yield from self._duplicates(Place(judged))
-        yield from metadata.text_rules(Place(judged))
+        found = [*self._structure(judged), *self._duplicates(judged)]
+        told = {fault.path for fault in found}
+        meant = self._meant(Place(manifest), old, settled)
+        return found + [fault for fault in meant if fault.path not in told]
+
+    def _meant(
+        self, manifest: Place, old: Manifest | None, settled: frozenset[str]
+    ) -> Iterator[FieldError]:
         if old is None:
-            yield from metadata.name_rules(place)
-            yield from self.creation_rules(place)
+            yield from self.creation_rules(manifest)
         else:
-            yield from self.transition(place, Place(old))
+            yield from self.transition(manifest, Place(old))
         if "metadata" not in settled:
-            yield from metadata.metadata_rules(place)
-            yield from self.metadata_rules(place)
-        yield from chain.from_iterable(rules(place) for rules in self._due(settled))
+            yield from self.metadata_rules(manifest)
+        if "spec" not in settled:
+            yield from self.rules(manifest)
+        if not {"spec", "status"} <= settled:  # status rules read the spec too
+            yield from self.status_rules(manifest)
 
     def _structure(self, judged: Manifest) -> list[FieldError]:
         try:
@@ -97,13 +102,6 @@ class Definition:
         except ValidationError as error:
             return faults.translated(error.errors(include_url=False), self.schema)
         return []
-
-    def _due(self, settled: frozenset[str]) -> Iterator[Rules]:
-        """Status rules read the spec too, so they are due again whenever it changed."""
-        if "spec" not in settled:
-            yield self.rules
-        if not {"spec", "status"} <= settled:
-            yield self.status_rules
 
 
 def _settled(manifest: Manifest, old: Manifest | None) -> frozenset[str]:

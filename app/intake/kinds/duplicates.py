@@ -10,57 +10,64 @@ from typing import Any
 from app.errors import FieldError
 from app.intake.kinds.place import Place
 
-Search = Callable[[Place], Iterator[FieldError]]
+#: From a value to the path below it and the identity of each repeated element.
+_Search = Callable[[Any], Iterator[tuple[str, Any]]]
+Search = Callable[[Any], list[FieldError]]
 
 
 def compiled(schema: Mapping[str, Any]) -> Search:
-    """A function from a place to the repeated elements below it."""
-    return _search(schema) or _nothing
+    """A function from a manifest to the faults of its repeated elements."""
+    search = _search(schema)
+
+    def found(manifest: Any) -> list[FieldError]:
+        repeated = search(manifest) if search else ()
+        return [Place(identity, path.removeprefix(".")).duplicate() for path, identity in repeated]
+
+    return found
 
 
-def _nothing(place: Place) -> Iterator[FieldError]:  # noqa: ARG001 (the shape of `Search`)
-    return iter(())
-
-
-def _search(schema: Mapping[str, Any]) -> Search | None:
+def _search(schema: Mapping[str, Any]) -> _Search | None:
     if "properties" in schema:
-        found = {
+        below = {
             name: search for name, prop in schema["properties"].items() if (search := _search(prop))
         }
-        return _in_fields(found) if found else None
+        return _in_fields(below) if below else None
     if "items" not in schema:
         return None
-    below = _search(schema["items"])
+    inside = _search(schema["items"])
     match schema.get("x-kubernetes-list-type"):
         case "map":
-            return _in_list(tuple(schema["x-kubernetes-list-map-keys"]), below)
+            return _in_list(tuple(schema["x-kubernetes-list-map-keys"]), inside)
         case "set":
-            return _in_list((), below)
-    return _in_list(None, below) if below else None
+            return _in_list((), inside)
+    return _in_list(None, inside) if inside else None
 
 
-def _in_fields(searches: Mapping[str, Search]) -> Search:
-    def search(place: Place) -> Iterator[FieldError]:
-        if isinstance(place.value, dict):
-            for name in searches.keys() & place.value.keys():
-                yield from searches[name](place.at(name))
+def _in_fields(searches: Mapping[str, _Search]) -> _Search:
+    def search(value: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(value, dict):
+            for name, below in searches.items():
+                if name in value:
+                    for path, identity in below(value[name]):
+                        yield f".{name}{path}", identity
 
     return search
 
 
-def _in_list(keys: tuple[str, ...] | None, below: Search | None) -> Search:
+def _in_list(keys: tuple[str, ...] | None, inside: _Search | None) -> _Search:
     """`keys` identify an element; none of them means the whole element does, None means nothing does."""
 
-    def search(place: Place) -> Iterator[FieldError]:
+    def search(value: Any) -> Iterator[tuple[str, Any]]:
         seen = set()
-        for item in place.items():
+        for index, item in enumerate(value if isinstance(value, list) else ()):
             if keys is not None:
-                identity = _identity(item.value, keys)
+                identity = _identity(item, keys)
                 if identity is not None and identity in seen:
-                    yield Place(_shown(item.value, keys), item.path).duplicate()
+                    yield f"[{index}]", _shown(item, keys)
                 seen.add(identity)
-            if below:
-                yield from below(item)
+            if inside:
+                for path, repeated in inside(item):
+                    yield f"[{index}]{path}", repeated
 
     return search
 

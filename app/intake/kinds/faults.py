@@ -1,7 +1,6 @@
 """From what pydantic found to what Kubernetes would say: field path, reason, message.
 
-Also the order in which faults are reported (that of the manifest) and the sentence on top of them. A fault is told once
-for each field: where the structure is wrong already, rules about the same field stay silent.
+Also the order in which faults are reported (that of the manifest) and the sentence on top of them.
 """
 
 import difflib
@@ -123,11 +122,8 @@ def _walked(location: Sequence[str | int], schema: Mapping[str, Any]) -> tuple[s
 
 
 def refused(manifest: Manifest, found: Iterable[FieldError]) -> Invalid:
-    """The error to raise: every fault, each field once, in the order in which the manifest has them."""
-    once: dict[str, FieldError] = {}
-    for fault in found:
-        once.setdefault(fault.path, fault)
-    causes = sorted(once.values(), key=lambda fault: _position(fault.path, manifest))
+    """The error to raise: every fault, in the order in which the manifest has the fields."""
+    causes = sorted(dict.fromkeys(found), key=lambda fault: _position(fault.path, manifest))
     kind, name = str(manifest.get("kind", "")), _name(manifest)
     told = [f"{fault.path}: {fault.message}" for fault in causes]
     summary = told[0] if len(told) == 1 else f"[{', '.join(told)}]"

@@ -20,9 +20,9 @@ def shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
-    """`value` at `path`; None when there is nothing."""
+    """`value` at `path`; None when there is nothing. Never changed once made (frozen would cost the hot path twice)."""
 
     value: Any
     path: str = ""
