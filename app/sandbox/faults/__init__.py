@@ -1,0 +1,1 @@
+"""How the simulated cluster misbehaves when a test asks it to."""

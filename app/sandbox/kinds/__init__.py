@@ -1,0 +1,1 @@
+"""The kinds that the simulated cluster serves: names, columns, defaults and rules."""
