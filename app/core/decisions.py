@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from app.core.model import Admission
+from app.core.model import Admission, Workload
 
 
 class PendingReason(StrEnum):
@@ -119,6 +119,7 @@ class Pending:
     explanation: Explanation
     requeue: Requeue
     cursor: Cursor = ()
+    generation: int = 0  # of its tree, when it was looked at
     roots: tuple[str, ...] = ()
 
 
@@ -134,6 +135,7 @@ class CycleResult:
     admissions: tuple[Admit, ...] = ()
     preemptions: tuple[Preempt, ...] = ()
     pending: tuple[Pending, ...] = ()
+    heads: Mapping[str, Workload] = field(default_factory=dict)  # by uid, as they were looked at
     wakes: Mapping[str, int] = field(default_factory=dict)
 
     @property

@@ -1,0 +1,426 @@
+"""Which flavors should a workload get, and does it then fit, fit after preemptions, or not at all?
+
+Theory of operation, after Kueue's flavorassigner.go. Pod sets are taken in order (those of one group together), and
+for each the resource groups of the queue: the flavors of a group are tried in the queue's order and judged resource
+by resource. A judgement is a *mode* - fits, would fit by reclaiming, by preempting, no candidates, no fit - and the
+*height* of the cohort whose quota it borrows; a flavor is as good as its worst resource. The queue's fungibility says
+when the first acceptable flavor ends the scan; otherwise the best one is taken. Where the scan ended is remembered as
+a cursor, so that the next attempt goes on behind it.
+
+What earlier pod sets of the same workload take counts as taken. Whether preemption could help is asked of an
+``Oracle``, so this module knows nothing of victims. Affinity and selectors are judged on a flavor's own labels only.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from app.core.decisions import Cursor, FlavorFact, PendingReason
+from app.core.model import (
+    ClusterQueue,
+    Fungibility,
+    FungibilityPolicy,
+    FungibilityPreference,
+    PodSetAdmission,
+    PodShape,
+    ResourceFlavor,
+    ResourceGroup,
+)
+from app.core.quota import Node
+from app.core.requests import PodSetRequest
+from app.core.resources import PODS, FlavorResource, Requests, plus, total, written
+
+
+class Mode(IntEnum):
+    """How a request meets a quota, from worst to best."""
+
+    NO_FIT = 0
+    NO_CANDIDATES = 1
+    PREEMPT = 2
+    RECLAIM = 3
+    FIT = 4
+
+    @property
+    def needs_preemption(self) -> bool:
+        return Mode.NO_FIT < self < Mode.FIT
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A mode, and the height of the cohort it borrows from."""
+
+    mode: Mode
+    height: int = 0
+
+
+#: Could preemption make room for this much of one flavor and resource?
+Oracle = Callable[[FlavorResource, int], Standing]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    flavor: str
+    standing: Standing
+    tried: int  # index of the flavor looked at last; -1: all were
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSetChoice:
+    """The flavors of one pod set; `facts` is what spoke against flavors on the way."""
+
+    name: str
+    count: int
+    requests: Requests
+    choices: Mapping[str, Choice] = field(default_factory=dict)
+    facts: tuple[FlavorFact, ...] = ()
+    mode: Mode = Mode.FIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """A choice of flavors for every pod set, up to the first one that found none."""
+
+    pod_sets: tuple[PodSetChoice, ...]
+    usage: Mapping[FlavorResource, int]
+    mode: Mode
+    height: int  # 0: within the queue's own quota
+
+    @property
+    def cursor(self) -> Cursor:
+        return tuple(
+            tuple(sorted((resource, choice.tried) for resource, choice in one.choices.items()))
+            for one in self.pod_sets
+        )
+
+    def needing_preemption(self) -> frozenset[FlavorResource]:
+        return frozenset(
+            FlavorResource(choice.flavor, resource)
+            for one in self.pod_sets
+            for resource, choice in one.choices.items()
+            if choice.standing.mode.needs_preemption
+        )
+
+    def admitted_pod_sets(self) -> tuple[PodSetAdmission, ...]:
+        return tuple(
+            PodSetAdmission(
+                name=one.name,
+                count=one.count,
+                flavors={resource: choice.flavor for resource, choice in one.choices.items()},
+                usage={resource: one.requests[resource] for resource in one.choices},
+            )
+            for one in self.pod_sets
+        )
+
+
+#: Flavors that an earlier nomination chose, by pod set and resource: a recomputation keeps to them.
+Pins = Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Market:
+    """What an assignment may look at besides the request itself."""
+
+    queue: ClusterQueue
+    node: Node
+    flavors: Mapping[str, ResourceFlavor]
+    oracle: Oracle
+    can_preempt_while_borrowing: bool = False
+
+
+def assign(
+    market: Market,
+    requests: Sequence[PodSetRequest],
+    cursor: Cursor = (),
+    pins: Pins | None = None,
+) -> Assignment:
+    """Choose flavors for all pod sets, going on where `cursor` stopped."""
+    usage: dict[FlavorResource, int] = {}
+    done: dict[int, PodSetChoice] = {}
+    wanted = [_with_pods(market.queue, request) for request in requests]
+    for places in _groups_of(requests):
+        scan = _Scan(market=market, usage=usage, pins=pins)
+        chosen = scan.group(
+            [requests[i] for i in places], [wanted[i] for i in places], _at(cursor, places[0])
+        )
+        for place, one in zip(places, chosen, strict=True):
+            done[place] = one
+            for resource, choice in one.choices.items():
+                fr = FlavorResource(choice.flavor, resource)
+                usage[fr] = plus(usage.get(fr, 0), one.requests[resource])
+        if any(one.mode is Mode.NO_FIT for one in chosen):
+            break
+    pod_sets = tuple(done[place] for place in sorted(done))
+    standings = [choice.standing for one in pod_sets for choice in one.choices.values()]
+    return Assignment(
+        pod_sets=pod_sets,
+        usage=usage,
+        mode=min((one.mode for one in pod_sets), default=Mode.FIT),
+        height=max((standing.height for standing in standings), default=0),
+    )
+
+
+def _with_pods(queue: ClusterQueue, request: PodSetRequest) -> Requests:
+    covers_pods = any(PODS in group.resources for group in queue.groups)
+    return {**request.requests, PODS: request.count} if covers_pods else request.requests
+
+
+def _groups_of(requests: Sequence[PodSetRequest]) -> list[list[int]]:
+    """Places of pod sets that share their flavors, in the order of the first of each."""
+    groups: dict[str, list[int]] = {}
+    for place, request in enumerate(requests):
+        groups.setdefault(request.pod_set.group or f"#{place}", []).append(place)
+    return list(groups.values())
+
+
+def _at(cursor: Cursor, place: int) -> Mapping[str, int]:
+    return dict(cursor[place]) if place < len(cursor) else {}
+
+
+@dataclass(slots=True, kw_only=True)
+class _Scan:
+    """The scan over the flavors of one group of pod sets."""
+
+    market: Market
+    usage: Mapping[FlavorResource, int]  # what earlier pod sets take
+    pins: Pins | None
+    facts: list[FlavorFact] = field(default_factory=list)
+
+    def group(
+        self,
+        requests: Sequence[PodSetRequest],
+        wanted: Sequence[Requests],
+        cursor: Mapping[str, int],
+    ) -> list[PodSetChoice]:
+        name = requests[0].pod_set.name
+        shapes = [request.pod_set.shape for request in requests]
+        together = total(*wanted)
+        choices: dict[str, Choice] = {}
+        failed = False
+        for resource in sorted(together):
+            if resource in choices or failed:
+                continue
+            group = _covering(self.market.queue, resource)
+            if group is None:
+                failed = together[resource] > 0
+                if failed:
+                    self._unavailable(name, resource, together[resource])
+                continue
+            mine = {r: v for r, v in sorted(together.items()) if r in group.resources}
+            found = self._best(name, shapes, group, mine, start=cursor.get(resource, -1) + 1)
+            choices.update(found)
+            failed = not found
+        if failed:
+            choices = {}
+        mode = (
+            Mode.NO_FIT
+            if failed
+            else min((choice.standing.mode for choice in choices.values()), default=Mode.FIT)
+        )
+        facts = () if mode is Mode.FIT else tuple(self.facts)
+        return [
+            PodSetChoice(
+                name=request.pod_set.name,
+                count=request.count,
+                requests=asked,
+                choices={r: choices[r] for r in sorted(asked) if r in choices},
+                facts=facts,
+                mode=mode,
+            )
+            for request, asked in zip(requests, wanted, strict=True)
+        ]
+
+    def _best(
+        self,
+        name: str,
+        shapes: Sequence[PodShape],
+        group: ResourceGroup,
+        wanted: Requests,
+        start: int,
+    ) -> dict[str, Choice]:
+        """The flavor of a resource group to take; empty when none fits even with preemption."""
+        fungibility = self.market.queue.fungibility
+        best: tuple[Standing, str, Mapping[str, Standing]] | None = None
+        last = start
+        for last in range(start, len(group.flavors)):
+            flavor = group.flavors[last]
+            if self._is_pinned_elsewhere(name, wanted, flavor):
+                continue
+            if not self._suits(name, shapes, flavor, wanted):
+                continue
+            standings = self._judge(name, flavor, wanted)
+            worst = _worst(standings.values(), fungibility)
+            if best is None or is_preferred(worst, best[0], fungibility):
+                best = (worst, flavor, standings)
+            if _may_stop(worst, fungibility):
+                best = (worst, flavor, standings)
+                break
+        if best is None or best[0].mode is Mode.NO_FIT:
+            return {}
+        tried = -1 if last >= len(group.flavors) - 1 else last
+        return {
+            resource: Choice(flavor=best[1], standing=standing, tried=tried)
+            for resource, standing in best[2].items()
+        }
+
+    def _judge(self, name: str, flavor: str, wanted: Requests) -> Mapping[str, Standing]:
+        standings: dict[str, Standing] = {}
+        for resource, asked in wanted.items():
+            fr = FlavorResource(flavor, resource)
+            standings[resource] = self._standing(
+                name, fr, plus(self.usage.get(fr, 0), asked), asked
+            )
+            if standings[resource].mode is Mode.NO_FIT:
+                break
+        return standings
+
+    def _standing(self, name: str, fr: FlavorResource, value: int, asked: int) -> Standing:
+        node = self.market.node
+        limit = node.potential(fr)
+        if value > limit:
+            self._note(
+                name,
+                fr,
+                value,
+                PendingReason.EXCEEDS_MAX_QUOTA,
+                _too_large(fr, value, asked, limit),
+            )
+            return Standing(Mode.NO_FIT)
+        height, may_reclaim = node.borrow_height(fr, value)
+        available = node.available(fr)
+        if value <= available:
+            return Standing(Mode.FIT, height)
+        self._note(
+            name, fr, value, PendingReason.WAITING_FOR_QUOTA, _too_little(fr, value - available)
+        )
+        within_nominal = value <= node.quota(fr).nominal
+        if within_nominal or may_reclaim or self.market.can_preempt_while_borrowing:
+            return self.market.oracle(fr, value)
+        return Standing(Mode.NO_FIT, height)
+
+    def _suits(
+        self,
+        name: str,
+        shapes: Sequence[PodShape],
+        flavor: str,
+        wanted: Requests,
+    ) -> bool:
+        against = _objection(flavor, self.market.flavors.get(flavor), shapes)
+        if against is None:
+            return True
+        for resource in wanted:
+            fr = FlavorResource(flavor, resource)
+            self.facts.append(
+                FlavorFact(
+                    pod_set=name,
+                    flavor=flavor,
+                    resource=resource,
+                    asked=wanted[resource],
+                    available=self.market.node.available(fr),
+                    limit=self.market.node.potential(fr),
+                    reason=PendingReason.NO_MATCHING_FLAVOR,
+                    message=against,
+                )
+            )
+        return False
+
+    def _is_pinned_elsewhere(self, name: str, wanted: Requests, flavor: str) -> bool:
+        if self.pins is None:
+            return False
+        return any(self.pins.get((name, resource), flavor) != flavor for resource in wanted)
+
+    def _note(
+        self, name: str, fr: FlavorResource, value: int, reason: PendingReason, message: str
+    ) -> None:
+        node = self.market.node
+        self.facts.append(
+            FlavorFact(
+                pod_set=name,
+                flavor=fr.flavor,
+                resource=fr.resource,
+                asked=value,
+                available=node.available(fr),
+                limit=node.potential(fr),
+                reason=reason,
+                message=message,
+                blocked_by=node.blocker(fr, value).name,
+            )
+        )
+
+    def _unavailable(self, name: str, resource: str, asked: int) -> None:
+        self.facts.append(
+            FlavorFact(
+                pod_set=name,
+                flavor="",
+                resource=resource,
+                asked=asked,
+                reason=PendingReason.MISCONFIGURED,
+                message=f"resource {resource} unavailable in ClusterQueue",
+            )
+        )
+
+
+def is_preferred(one: Standing, other: Standing, fungibility: Fungibility) -> bool:
+    """Is `one` strictly better? Preemption without candidates is better than nothing only."""
+    floor = (Mode.NO_FIT, Mode.NO_CANDIDATES)
+    if one.mode is not other.mode and (one.mode in floor or other.mode in floor):
+        return one.mode > other.mode
+    if one.mode is Mode.NO_FIT:
+        return False
+    if fungibility.preference is FungibilityPreference.BORROWING_OVER_PREEMPTION:
+        return (-one.mode, one.height) < (-other.mode, other.height)
+    return (one.height, -one.mode) < (other.height, -other.mode)
+
+
+def _worst(standings: Collection[Standing], fungibility: Fungibility) -> Standing:
+    worst = Standing(Mode.FIT)
+    for standing in standings:
+        if is_preferred(worst, standing, fungibility):
+            worst = standing
+    return worst
+
+
+def _may_stop(standing: Standing, fungibility: Fungibility) -> bool:
+    """Stopping short of the last flavor needs the consent of every policy it touches."""
+    stop = FungibilityPolicy.MAY_STOP_SEARCH
+    if standing.mode <= Mode.NO_CANDIDATES:
+        return False
+    if standing.mode < Mode.FIT and fungibility.when_can_preempt is not stop:
+        return False
+    return standing.height == 0 or fungibility.when_can_borrow is stop
+
+
+def _covering(queue: ClusterQueue, resource: str) -> ResourceGroup | None:
+    return next((group for group in queue.groups if resource in group.resources), None)
+
+
+def _objection(name: str, flavor: ResourceFlavor | None, shapes: Sequence[PodShape]) -> str | None:
+    """Why pods of these shapes may not run on a flavor's nodes, or None."""
+    if flavor is None:
+        return f"flavor {name} not found"
+    for shape in shapes:
+        accepted = (*shape.tolerations, *flavor.tolerations)
+        for taint in flavor.taints:
+            if taint.keeps_out and not any(one.tolerates(taint) for one in accepted):
+                shown = f"{{{taint.key} {taint.value} {taint.effect} <nil>}}"
+                return f"untolerated taint {shown} in flavor {name}"
+        labels = flavor.node_labels
+        selected = all(labels.get(k, v) == v for k, v in shape.node_selector.items())
+        if not selected or not (shape.affinity is None or shape.affinity.matches(labels)):
+            return f"flavor {name} doesn't match node affinity"
+    return None
+
+
+def _too_large(fr: FlavorResource, value: int, asked: int, limit: int) -> str:
+    before = written(fr.resource, value - asked)
+    return (
+        f"insufficient quota for {fr.resource} in flavor {fr.flavor}, previously considered podsets "
+        f"requests ({before}) + current podset request ({written(fr.resource, asked)}) > "
+        f"maximum capacity ({written(fr.resource, limit)})"
+    )
+
+
+def _too_little(fr: FlavorResource, missing: int) -> str:
+    return (
+        f"insufficient unused quota for {fr.resource} in flavor {fr.flavor}, "
+        f"{written(fr.resource, missing)} more needed"
+    )

@@ -1,0 +1,154 @@
+"""May this head run, on which flavors, and whom would it preempt?
+
+The second step of a cycle, for one workload. A head that may not run whatever the quota is turned away with a reason;
+for the others flavors are assigned, going on where an earlier scan stopped while that still makes sense, and victims
+are sought when room is lacking. If the whole gang finds neither, a smaller one is tried where its pod sets allow it.
+
+The oracle that flavor assignment consults is a full search for victims, for one flavor and resource alone.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from app.core import explain, fair_preemption, partial, preemption
+from app.core.decisions import Cursor, Explanation, PendingReason, Requeue
+from app.core.flavors import Assignment, Market, Mode, Pins, Standing, assign
+from app.core.image import Image
+from app.core.model import ClusterQueue, PreemptionPolicy, Workload
+from app.core.ordering import equivalence_key
+from app.core.policy import Policy
+from app.core.quota import Node
+from app.core.requests import asked
+from app.core.resources import FlavorResource, Usage
+from app.core.victims import RoomWanted, Target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejection:
+    """Turned away before quota was even looked at."""
+
+    explanation: Explanation
+    requeue: Requeue = Requeue.GENERIC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nomination:
+    """A proposal: flavors for every pod set, and the victims that would have to go."""
+
+    assignment: Assignment
+    targets: tuple[Target, ...] = ()
+
+    @property
+    def is_admissible(self) -> bool:
+        return self.assignment.mode is Mode.FIT or bool(self.targets)
+
+
+def why_not(image: Image, queue: ClusterQueue, workload: Workload) -> Rejection | None:
+    """What keeps a head from being considered at all."""
+    if workload.blocked_checks:
+        return _rejected(
+            PendingReason.PENDING_EVALUATION,
+            f"The workload has failed admission checks: {', '.join(workload.blocked_checks)}",
+        )
+    if not image.admits_namespace(queue, workload.namespace):
+        return Rejection(
+            explanation=explain.simply(PendingReason.MISCONFIGURED, explain.NAMESPACE_MISMATCH),
+            requeue=Requeue.NAMESPACE_MISMATCH,
+        )
+    faults = [one.shape.fault for one in workload.pod_sets if one.shape.fault]
+    if faults:
+        return _rejected(PendingReason.MISCONFIGURED, f"resources validation failed: {faults[0]}")
+    return None
+
+
+def _rejected(reason: PendingReason, message: str) -> Rejection:
+    return Rejection(explanation=explain.simply(reason, message))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nominator:
+    """Nominates one workload; `spared` are victims of others, which count as gone already."""
+
+    image: Image
+    policy: Policy
+    queue: ClusterQueue
+    node: Node
+    workload: Workload
+    spared: Collection[str] = field(default_factory=frozenset)
+
+    def nominate(self) -> Nomination:
+        """Flavors and victims for the whole gang, or for the largest part of it that may run alone."""
+        cursor = self._cursor()
+        whole = self.propose(cursor=cursor)
+        if whole.is_admissible or not self.policy.partial_admission:
+            return whole
+        reduced = partial.largest(
+            self.workload, lambda counts: self.propose(counts, cursor), _is_good
+        )
+        return reduced or whole
+
+    def propose(
+        self, counts: tuple[int, ...] | None = None, cursor: Cursor = (), pins: Pins | None = None
+    ) -> Nomination:
+        assignment = assign(self._market(), asked(self.workload, counts), cursor, pins)
+        needed = assignment.needing_preemption()
+        if not assignment.mode.needs_preemption or not needed:
+            return Nomination(assignment=assignment)
+        targets = self._targets(assignment.usage, needed)
+        return Nomination(assignment=assignment, targets=tuple(targets))
+
+    def _market(self) -> Market:
+        return Market(
+            queue=self.queue,
+            node=self.node,
+            flavors=self.image.flavors,
+            oracle=self._could_preempt,
+            can_preempt_while_borrowing=self._can_preempt_while_borrowing(),
+        )
+
+    def _can_preempt_while_borrowing(self) -> bool:
+        rules = self.queue.preemption
+        never = PreemptionPolicy.NEVER
+        reclaims_fairly = self.policy.fair_sharing is not None
+        return rules.borrow_within_cohort is not never or (
+            reclaims_fairly and rules.reclaim_within_cohort is not never
+        )
+
+    def _could_preempt(self, fr: FlavorResource, value: int) -> Standing:
+        targets = self._targets({fr: value}, frozenset({fr}))
+        if not targets:
+            return Standing(Mode.NO_CANDIDATES, self.node.borrow_height(fr, value)[0])
+        with self.image.tree.trial():
+            for target in targets:
+                self.image.tree.charge(target.holding.cluster_queue, target.holding.usage, -1)
+            height, _ = self.node.borrow_height(fr, value)
+        own = any(target.holding.cluster_queue == self.queue.name for target in targets)
+        return Standing(Mode.PREEMPT if own else Mode.RECLAIM, height)
+
+    def _targets(self, usage: Usage, needed: frozenset[FlavorResource]) -> list[Target]:
+        wanted = RoomWanted(
+            workload=self.workload,
+            queue=self.queue,
+            node=self.node,
+            usage=usage,
+            needed=needed,
+            tree=self.image.tree,
+            holdings=self.image.holdings,
+            spared=self.spared,
+        )
+        if self.policy.fair_sharing is not None:
+            return fair_preemption.find_targets(wanted, self.policy.fair_sharing)
+        return preemption.find_targets(wanted)
+
+    def _cursor(self) -> Cursor:
+        """Where to go on. A scan interrupted long ago starts anew once room appeared in its tree."""
+        progress = self.image.progress(self.workload)
+        if progress is None or progress.equivalence != equivalence_key(self.workload):
+            return ()
+        is_recent = progress.cycle >= self.image.cycles
+        is_current = progress.generation == self.node.root.generation
+        return progress.cursor if is_recent or is_current else ()
+
+
+def _is_good(nomination: Nomination) -> bool:
+    return nomination.is_admissible

@@ -1,0 +1,50 @@
+"""Who comes first: in a queue, among the heads of a cycle, among the victims of a preemption?
+
+Each order is a key that ends in the uid, so it is total and the same in every process. Lower keys come first.
+"""
+
+from datetime import datetime
+
+from app.core.model import PodSet, Workload
+from app.core.requests import left
+
+_MOVED_BACK = ("PodsReadyTimeout", "AdmissionCheck")
+
+QueueKey = tuple[int, datetime, str]
+
+
+def queued_at(workload: Workload) -> datetime:
+    """Its place in time: creation, or the eviction that was its own doing (a timeout, a retried check).
+
+    A preempted workload keeps its old place.
+    """
+    if workload.evicted in _MOVED_BACK and workload.evicted_at is not None:
+        return workload.evicted_at
+    return workload.created_at
+
+
+def queue_key(workload: Workload) -> QueueKey:
+    """Within a queue: higher priority, then older, then uid."""
+    return (-workload.priority, queued_at(workload), workload.uid)
+
+
+def victim_key(workload: Workload, queue: str) -> tuple[bool, bool, int, float, str]:
+    """Among candidates for preemption by a workload of `queue`.
+
+    Already evicted ones first, then other queues before one's own, lower priority, most recently reserved.
+    """
+    own = workload.admission is not None and workload.admission.cluster_queue == queue
+    reserved = workload.reserved_at.timestamp() if workload.reserved_at else 0.0
+    return (workload.evicted is None, own, workload.priority, -reserved, workload.uid)
+
+
+#: Workloads with equal keys fare alike: where one finds no room, none of them does.
+EquivalenceKey = tuple[int, tuple[tuple[str, str, int, int | None, str], ...]]
+
+
+def equivalence_key(workload: Workload) -> EquivalenceKey:
+    return (workload.priority, tuple(_pod_set_key(workload, one) for one in workload.pod_sets))
+
+
+def _pod_set_key(workload: Workload, one: PodSet) -> tuple[str, str, int, int | None, str]:
+    return (one.name, one.shape.digest, left(workload, one), one.min_count, one.topology_request)

@@ -1,0 +1,141 @@
+"""What would the controllers do to a workload now?
+
+Everything that happens to a workload without a scheduling decision: its queue was stopped or runs again, somebody
+deactivated or reactivated it, its back-off or its time is over, its priority class has a new value. `advance` applies
+all of it at once and is idempotent: called again with nothing new, it returns the very same object. The engine calls it
+for the keys it touches, the conformance runner after every step, and both see the same life.
+
+Releasing the quota of an evicted workload is *not* done here: that waits until its job is seen to have stopped
+(``lifecycle.release``).
+"""
+
+from datetime import datetime, timedelta
+
+from app.core import lifecycle
+from app.core.decisions import PendingReason
+from app.core.image import Image
+from app.core.manifests import parse
+from app.core.metadata import Manifest, condition, is_true, moment, spec_of, status_of
+from app.core.model import StopPolicy, Workload
+
+_STOPS = {"ClusterQueueStopped": "ClusterQueue", "LocalQueueStopped": "LocalQueue"}
+
+
+def advance(manifest: Manifest, image: Image, now: datetime) -> Manifest:
+    """The manifest as the controllers would leave it; the same object when they have nothing to do."""
+    workload = parse(manifest)
+    if not isinstance(workload, Workload) or workload.finished:
+        return manifest
+    manifest = _follow_priority_class(manifest, workload, image)
+    manifest = _deactivate(manifest)
+    if spec_of(manifest).get("active", True) is False:
+        return _evict_inactive(manifest, now)
+    if workload.admission is not None:
+        return _keep_or_stop(manifest, workload, image, now)
+    return _let_queue(manifest, workload, image, now)
+
+
+def _follow_priority_class(manifest: Manifest, workload: Workload, image: Image) -> Manifest:
+    """A changed value of a priority class reaches the workloads that name it."""
+    known = image.priority_classes.get(workload.priority_class or "")
+    if known is None or known.value == workload.priority:
+        return manifest
+    return _with_spec(manifest, priority=known.value)
+
+
+def _deactivate(manifest: Manifest) -> Manifest:
+    if not is_true(status_of(manifest), "DeactivationTarget"):
+        return manifest
+    return _with_spec(manifest, active=False)
+
+
+def _evict_inactive(manifest: Manifest, now: datetime) -> Manifest:
+    evicted = condition(status_of(manifest), "Evicted") or {}
+    is_evicted = evicted.get("status") == "True" and str(evicted["reason"]).startswith(
+        "Deactivated"
+    )
+    return manifest if is_evicted else lifecycle.evict_deactivated(manifest, now)
+
+
+def _keep_or_stop(manifest: Manifest, workload: Workload, image: Image, now: datetime) -> Manifest:
+    """A workload that holds quota: is there a reason to stop it?"""
+    if workload.evicted is not None:
+        return manifest
+    stopped = _stopped_by(workload, image)
+    if stopped is not None:
+        kind, policy = stopped
+        if policy is StopPolicy.HOLD_AND_DRAIN:
+            return lifecycle.evict(manifest, f"{kind}Stopped", f"The {kind} is stopped", now)
+        if not workload.admitted:
+            return lifecycle.withdraw(manifest, f"The {kind} is stopped", now)
+    if _is_overdue(manifest, now):
+        target = "exceeding the maximum execution time"
+        manifest = lifecycle.deactivate(manifest, "MaximumExecutionTimeExceeded", target, now)
+        return lifecycle.evict_deactivated(_deactivate(manifest), now)
+    return lifecycle.sync_admitted(manifest, now)
+
+
+def _let_queue(manifest: Manifest, workload: Workload, image: Image, now: datetime) -> Manifest:
+    """A workload without quota: may it queue again, and if not, does it know why?"""
+    requeued = condition(status_of(manifest), "Requeued") or {}
+    if requeued.get("status") == "False":
+        manifest = _lift_hold(manifest, workload, image, str(requeued["reason"]), now)
+    elif workload.requeue_at is not None and workload.requeue_at <= now:
+        manifest = _end_backoff(manifest, now)
+    stopped = _stopped_by(workload, image)
+    if stopped is not None:
+        message = f"The {stopped[0]} is stopped"
+        return lifecycle.pending(manifest, PendingReason.SUSPENDED, message, now)
+    return manifest
+
+
+def _lift_hold(
+    manifest: Manifest, workload: Workload, image: Image, reason: str, now: datetime
+) -> Manifest:
+    if reason.startswith("Deactivated"):
+        return lifecycle.requeue(manifest, "Reactivated", "The workload was reactivated", now)
+    if reason in _STOPS:
+        kind = _STOPS[reason]
+        if _policy_of(kind, workload, image) is not StopPolicy.NONE:
+            return manifest
+        message = f"The {kind} was restarted after being stopped"
+        return lifecycle.requeue(manifest, f"{kind}Restarted", message, now)
+    if workload.requeue_at is None or workload.requeue_at <= now:
+        return _end_backoff(manifest, now)
+    return manifest
+
+
+def _end_backoff(manifest: Manifest, now: datetime) -> Manifest:
+    return lifecycle.requeue(manifest, "BackoffFinished", "The workload backoff was finished", now)
+
+
+def _stopped_by(workload: Workload, image: Image) -> tuple[str, StopPolicy] | None:
+    """Which of its two queues is stopped, and how; the ClusterQueue is asked first."""
+    for kind in _STOPS.values():
+        policy = _policy_of(kind, workload, image)
+        if policy is not None and policy is not StopPolicy.NONE:
+            return kind, policy
+    return None
+
+
+def _policy_of(kind: str, workload: Workload, image: Image) -> StopPolicy | None:
+    """None while the queue does not exist."""
+    if kind == "LocalQueue":
+        local = image.local_queues.get((workload.namespace, workload.queue_name))
+        return None if local is None else local.stop_policy
+    name = workload.admission.cluster_queue if workload.admission else None
+    queue = image.cluster_queues.get(name) if name else image.queue_of(workload)
+    return None if queue is None else queue.stop_policy
+
+
+def _is_overdue(manifest: Manifest, now: datetime) -> bool:
+    most = spec_of(manifest).get("maximumExecutionTimeSeconds")
+    admitted = condition(status_of(manifest), "Admitted") or {}
+    if most is None or admitted.get("status") != "True":
+        return False
+    spent = int(status_of(manifest).get("accumulatedPastExecutionTimeSeconds") or 0)
+    return moment(admitted["lastTransitionTime"]) + timedelta(seconds=most - spent) <= now
+
+
+def _with_spec(manifest: Manifest, **changes: object) -> Manifest:
+    return {**manifest, "spec": {**spec_of(manifest), **changes}}

@@ -1,0 +1,101 @@
+"""Who might be preempted for whom, and does the preemptor fit once they are gone?
+
+What classical preemption and fair sharing have in common: the request for room, the priority rule of a policy, the
+removal of victims on trial and the test whether the workload fits. Removal moves usage in the tree and nothing else;
+callers work inside a trial of the tree, so everything is taken back.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from app.core.decisions import PreemptionReason
+from app.core.model import ClusterQueue, PreemptionPolicy, Workload
+from app.core.ordering import queued_at
+from app.core.quota import Node, QuotaTree
+from app.core.resources import FlavorResource, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """A workload that holds quota, and how much of which."""
+
+    workload: Workload
+    cluster_queue: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A victim and the reason it is one."""
+
+    holding: Holding
+    reason: PreemptionReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomWanted:
+    """Room for `usage` in a queue; `needed` are the flavors and resources that lack it.
+
+    `spared` are workloads (by uid) that are not there any more, because others preempt them already.
+    """
+
+    workload: Workload
+    queue: ClusterQueue
+    node: Node
+    usage: Usage
+    needed: frozenset[FlavorResource]
+    tree: QuotaTree
+    holdings: Mapping[str, Mapping[str, Holding]]  # queue -> uid -> holding
+    spared: Collection[str] = field(default_factory=frozenset)
+
+    def held_in(self, queue: str) -> Iterable[Holding]:
+        """What runs in a queue and uses something that is needed."""
+        for holding in self.holdings.get(queue, {}).values():
+            if holding.workload.uid not in self.spared and not self.needed.isdisjoint(
+                holding.usage
+            ):
+                yield holding
+
+    def remove(self, holding: Holding) -> None:
+        self.tree.charge(holding.cluster_queue, holding.usage, -1)
+
+    def put_back(self, holding: Holding) -> None:
+        self.tree.charge(holding.cluster_queue, holding.usage)
+
+    def fits(self, *, borrowing: bool = True) -> bool:
+        """Does everything asked for fit now, if need be without borrowing?"""
+        for fr, value in self.usage.items():
+            if not borrowing and self.node.exceeds_with(fr, value):
+                return False
+            if value > self.node.available(fr):
+                return False
+        return True
+
+    def may_preempt(self, victim: Workload, policy: PreemptionPolicy) -> bool:
+        mine, theirs = self.workload.priority, victim.priority
+        match policy:
+            case PreemptionPolicy.NEVER:
+                return False
+            case PreemptionPolicy.ANY:
+                return True
+            case PreemptionPolicy.LOWER_PRIORITY:
+                return theirs < mine
+            case PreemptionPolicy.LOWER_OR_NEWER_EQUAL_PRIORITY:
+                newer = queued_at(self.workload) < queued_at(victim)
+                return theirs < mine or (theirs == mine and newer)
+
+
+def within_quota(node: Node, frs: Iterable[FlavorResource]) -> bool:
+    """Nothing here is borrowed."""
+    return not any(node.exceeds_with(fr) for fr in frs)
+
+
+def fill_back(wanted: RoomWanted, targets: list[Target], *, borrowing: bool) -> list[Target]:
+    """Spare the victims that turn out not to be needed, the latest choice first; the last one always is."""
+    kept = [targets[-1]]
+    for target in reversed(targets[:-1]):
+        wanted.put_back(target.holding)
+        if not wanted.fits(borrowing=borrowing):
+            wanted.remove(target.holding)
+            kept.append(target)
+    return kept
