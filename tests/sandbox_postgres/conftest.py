@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import structlog
 
 from app.sandbox.postgres import EmbeddedPostgres
 from app.sandbox.postgres.account import Account
@@ -58,9 +59,10 @@ def commoner() -> Iterator[Commoner]:
         pytest.skip("no Python that an ordinary user can reach")
     home = Path(tempfile.mkdtemp(prefix="sluice-commoner-", dir="/tmp"))
     try:
-        shutil.copytree(
-            CODE / "app", home / "code" / "app", ignore=shutil.ignore_patterns("__pycache__")
-        )
+        for package in (CODE / "app", Path(structlog.__file__).parent):
+            shutil.copytree(
+                package, home / "code" / package.name, ignore=shutil.ignore_patterns("__pycache__")
+            )
         os.chown(home, account.uid, account.gid)
         site = locate(account).root.parent.parent
         yield Commoner(account, home, python, f"{home / 'code'}:{site}")

@@ -21,6 +21,8 @@ CODE = Path(__file__).resolve().parents[2]
 OWN = """
 import json, sys, threading
 from pathlib import Path
+import structlog
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 from app.sandbox.postgres import EmbeddedPostgres
 server = EmbeddedPostgres(Path(sys.argv[1]))
 starter = threading.Thread(target=server.start)

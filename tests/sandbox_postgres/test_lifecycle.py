@@ -1,7 +1,6 @@
 """Start, stop, start again: data stay, addresses stay, nothing is left behind."""
 
 import json
-import logging
 import os
 import stat
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import asyncpg
 import psutil
 import pytest
+from structlog.testing import capture_logs
 
 from app.errors import Unavailable
 from app.sandbox.postgres import EmbeddedPostgres, running_url
@@ -123,10 +123,13 @@ def test_an_interrupted_first_start_is_begun_again(home: Path) -> None:
     assert not (home / "data.new").exists()
 
 
-def test_says_that_it_is_not_for_production(home: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO), EmbeddedPostgres(home, durable=False):
-        assert "single node for trial and development" in caplog.text
-        assert "DATABASE_URL" in caplog.text
+def test_says_that_it_is_not_for_production(home: Path) -> None:
+    with capture_logs() as lines, EmbeddedPostgres(home, durable=False):
+        pass
+    [started] = lines
+    assert started["event"] == "postgres.started"
+    assert "single node for trial and development" in started["note"]
+    assert "DATABASE_URL" in started["note"]
 
 
 def test_the_callers_environment_does_not_leak_in(

@@ -23,6 +23,8 @@ OWN_AND_ASK = """
 import json, os, sys
 from pathlib import Path
 os.setgroups([]); os.setgid(int(sys.argv[2])); os.setuid(int(sys.argv[3]))
+import structlog
+structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
 from app.errors import Misconfigured
 from app.sandbox.postgres import EmbeddedPostgres, running_url
 import subprocess

@@ -6,7 +6,6 @@ it back is the caller's decision (`start` again does). All calls block: from a c
 """
 
 import atexit
-import logging
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
+import structlog
+
 from app.errors import Misconfigured, Unavailable
 from app.sandbox.postgres import account as accounts
 from app.sandbox.postgres import startup
@@ -22,7 +23,12 @@ from app.sandbox.postgres.binaries import locate
 from app.sandbox.postgres.claim import Claim, Record
 from app.sandbox.postgres.cluster import DATABASE, ROLE, Cluster
 
-_log = logging.getLogger(__name__)
+log = structlog.get_logger("postgres")
+
+_SINGLE_NODE = (
+    "embedded Postgres is a single node for trial and development, not for production; "
+    "set DATABASE_URL to use a Postgres of your own"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +116,8 @@ class EmbeddedPostgres:
                 f"embedded Postgres ended just after its start; see {self.home / 'server.log'}"
             )
         atexit.register(self.stop)
-        _log.warning(
-            "embedded Postgres runs in %s on port %s: a single node for trial and development, not for production; "
-            "set DATABASE_URL to use a Postgres of your own",
-            self.home,
-            run.record.port,
+        log.warning(
+            "postgres.started", data_dir=str(self.home), port=run.record.port, note=_SINGLE_NODE
         )
         return run.record.url
 
@@ -164,7 +167,7 @@ class EmbeddedPostgres:
             f"the embedded Postgres in {self.home} {how}; its log is {self.home / 'server.log'}"
         )
         run.claim.withdraw()
-        _log.error("%s", self._crash)
+        log.error("postgres.crashed", data_dir=str(self.home), what=self._crash)
         if self._on_crash is not None:
             self._on_crash(self._crash)
 

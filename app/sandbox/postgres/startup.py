@@ -6,7 +6,6 @@ binds it, so an unnamed port is tried again. A unix socket path has 107 bytes; b
 lies in a short private one, removed at the stop. Why a server did not come up is told in its own last words.
 """
 
-import logging
 import os
 import shutil
 import signal
@@ -17,11 +16,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import structlog
+
 from app.errors import Misconfigured
 from app.sandbox.postgres.cluster import Cluster
 from app.sandbox.postgres.process import ServerProcess, doors, last_lines
 
-_log = logging.getLogger(__name__)
+log = structlog.get_logger("postgres")
 
 _SOCKET_PATH_BYTES = 107  # sizeof(sockaddr_un.sun_path) less the final zero
 _SOCKET_NAME = ".s.PGSQL.65535"
@@ -137,7 +138,7 @@ def _await_ready(process: ServerProcess, cluster: Cluster) -> bool:
         if cluster.status() == (process.pid, "ready"):
             return True
         if time.monotonic() > note_at:
-            _log.warning("embedded Postgres in %s is still recovering after a crash", cluster.home)
+            log.warning("postgres.still_starting", data_dir=str(cluster.home))
             note_at += _PATIENCE_NOTE_S
     return False
 
@@ -154,11 +155,8 @@ def _end_process(process: ServerProcess) -> None:
         process.send(number)
         if process.wait(patience_s):
             return
-        _log.warning(
-            "embedded Postgres (process %s) did not end %s s after %s",
-            process.pid,
-            patience_s,
-            number.name,
+        log.warning(
+            "postgres.slow_stop", pid=process.pid, after_signal=number.name, waited_s=patience_s
         )
 
 
