@@ -120,7 +120,7 @@ def _flavor_rules(quotas: list[Place], covered: list[Place], node: _Node) -> Ite
             yield flavor.at("name").duplicate("a flavor belongs to one group only")
         here.add(name)
         resources = list(flavor.items("resources"))
-        if resources and len(resources) != len(wanted):
+        if resources and wanted and len(resources) != len(wanted):
             listed = ", ".join(map(str, wanted))
             yield flavor.at("resources").invalid(
                 f"must list the covered resources, in their order: {listed}"
@@ -133,7 +133,8 @@ def _flavor_rules(quotas: list[Place], covered: list[Place], node: _Node) -> Ite
 
 def _quota_rules(quota: Place, wanted: object, node: _Node) -> Iterator[FieldError]:
     name = quota.at("name")
-    if isinstance(wanted, str) and isinstance(name.value, str) and name.value != wanted:
+    legal = isinstance(wanted, str) and not names.why_not_resource(wanted)
+    if legal and isinstance(name.value, str) and name.value != wanted:
         yield name.invalid(f"must be {shown(wanted)}, as at this position of coveredResources")
     for amount in ("nominalQuota", "borrowingLimit", "lendingLimit"):
         value = quota.at(amount).amount
