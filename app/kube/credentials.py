@@ -119,6 +119,6 @@ def _alone(user: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
-        "clusters": [{"name": "c", "cluster": {}}],
+        "clusters": [{"name": "c", "cluster": {"server": "http://plugin.invalid"}}],
         "users": [{"name": "c", "user": dict(user)}],
     }
