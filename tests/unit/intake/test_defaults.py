@@ -106,6 +106,13 @@ def test_an_absent_field_gets_the_default_of_kueue(
     assert read(prepared(given), *path) == expected
 
 
+def test_a_container_port_is_tcp() -> None:
+    item = pod_set()
+    item["template"]["spec"]["containers"][0]["ports"] = [{"containerPort": 80}]
+    found = prepared(workload(item))["spec"]["podSets"][0]["template"]["spec"]["containers"][0]
+    assert found["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+
+
 def test_null_counts_as_absent() -> None:
     given = cluster_queue(queueingStrategy=None, preemption=None, cohortName=None)
     spec = prepared(given)["spec"]
