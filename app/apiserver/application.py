@@ -19,7 +19,7 @@ from app.apiserver.encoding import JSON, json_response
 from app.apiserver.errors import method_not_allowed
 from app.apiserver.guard import Call, Guarded, authorize_path
 from app.apiserver.health import Health
-from app.apiserver.openapi import OpenApi
+from app.apiserver.openapi import OpenApi, empty_v2
 from app.apiserver.paths import unknown_path
 from app.apiserver.resources import serve_resource
 from app.apiserver.reviews import review_access, review_self
@@ -93,18 +93,22 @@ def _information(server: Server) -> list[BaseRoute]:
         ("/apis", groups),
         ("/apis/{group}", group),
         ("/apis/{group}/{version}", resources),
+        ("/api/{version}", resources),
         ("/openapi/v3", lambda _: json_response(openapi.index())),
         ("/openapi/v3/{path:path}", lambda call: _document(openapi, call)),
     ]
-    if "" in server.registry.groups:
-        found.append(("/api/{version}", resources))
     pages: list[BaseRoute] = []
     for path, answer in found:
         page = _page(server, answer)
         pages.append(Route(path, page))
         if not path.endswith(":path}"):
             pages.append(Route(f"{path}/", page))
-    return [*pages, Route("/openapi/v2", Guarded(server, _nowhere))]
+    return [*pages, Route("/openapi/v2", _page(server, _v2))]
+
+
+def _v2(call: Call) -> Response:
+    document, media = empty_v2(call.request.headers.get("accept", ""))
+    return Response(document, media_type=media)
 
 
 def _document(openapi: OpenApi, call: Call) -> Response:

@@ -14,6 +14,9 @@ from app.core.manifests import Manifest
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _STATUS_VERBS = ("get", "patch", "update")
 
+# Without a core group kubectl takes no file of ``kind: List``, so there is always one, if need be without kinds.
+_EMPTY_CORE = Group("", {"v1": []})
+
 
 class Discovery:
     def __init__(self, registry: Registry, *, advertise_watch: bool) -> None:
@@ -21,12 +24,15 @@ class Discovery:
         self._verbs = [verb for verb in _VERBS if advertise_watch or verb != "watch"]
 
     def core(self, wish: Wish) -> Manifest:
-        """``/api``: the core group, which may have no versions at all."""
-        group = self._registry.groups.get("")
+        """``/api``: the core group."""
+        group = self._find("")
         if wish.form:
-            return self._aggregated([group] if group else [])
-        versions = list(group.versions) if group else []
-        return {"kind": "APIVersions", "versions": versions, "serverAddressByClientCIDRs": []}
+            return self._aggregated([group])
+        return {
+            "kind": "APIVersions",
+            "versions": list(group.versions),
+            "serverAddressByClientCIDRs": [],
+        }
 
     def groups(self, wish: Wish) -> Manifest:
         """``/apis``."""
@@ -47,12 +53,12 @@ class Discovery:
         return {
             "kind": "APIResourceList",
             "apiVersion": "v1",
-            "groupVersion": served[0].api_version,
+            "groupVersion": f"{group}/{version}" if group else version,
             "resources": [entry for one in served for entry in self._plain(one)],
         }
 
     def _find(self, name: str) -> Group:
-        group = self._registry.groups.get(name)
+        group = self._registry.groups.get(name, None if name else _EMPTY_CORE)
         if group is None:
             raise unknown_path()
         return group

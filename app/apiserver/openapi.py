@@ -40,6 +40,35 @@ _PATCHES = (
 )
 
 
+_V2: Manifest = {
+    "swagger": "2.0",
+    "info": {"title": "See /openapi/v3", "version": "v1"},
+    "paths": {},
+}
+
+
+def empty_v2(accept: str) -> tuple[bytes, str]:
+    """An OpenAPI v2 document without definitions, and its media type.
+
+    kubectl wants one, as protobuf, before it takes a file of ``kind: List``; finding nothing in it, it leaves validation
+    to the server.
+    """
+    if "protobuf" not in accept:
+        return encode(_V2), "application/json"
+    info = _text(1, _V2["info"]["title"]) + _text(2, _V2["info"]["version"])
+    document = _text(1, _V2["swagger"]) + _field(2, info) + _field(8, b"")
+    return document, "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+
+
+def _text(number: int, value: str) -> bytes:
+    return _field(number, value.encode())
+
+
+def _field(number: int, value: bytes) -> bytes:
+    """A length-delimited protobuf field, shorter than 128 bytes."""
+    return bytes([number << 3 | 2, len(value)]) + value
+
+
 class OpenApi:
     def __init__(self, registry: Registry) -> None:
         self._documents: dict[str, bytes] = {}
