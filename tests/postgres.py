@@ -15,7 +15,7 @@ import signal
 import socket
 import subprocess
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -41,12 +41,13 @@ _FAST = {
 
 @dataclass
 class Postgres:
-    """A running server; `admin_url` is its maintenance database."""
+    """A server on a port of its own; `admin_url` is its maintenance database."""
 
     directory: Path
     port: int
-    process: subprocess.Popen[bytes]
-    _numbers: Any = field(default_factory=count)
+    settings: dict[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def url(self, database: str) -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
@@ -71,53 +72,59 @@ class Postgres:
         finally:
             await connection.close()
 
+    async def start(self) -> None:
+        """Start, or start again; returns when connections are accepted."""
+        chosen = [f"-c{key}={value}" for key, value in self.settings.items()]
+        with (self.directory / "log").open("wb") as log:
+            self.process = subprocess.Popen(  # noqa: ASYNC220 - returns at once
+                [
+                    _binaries() / "postgres",
+                    "-D",
+                    self.directory / "data",
+                    "-p",
+                    str(self.port),
+                    *chosen,
+                ],
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 - one call of prctl
+                **_as(_account()),
+            )
+        await _until_ready(self)
+
+    def crash(self) -> None:
+        """Stop without a checkpoint: the next start recovers as after a power cut of the process."""
+        self._end(signal.SIGQUIT)
+
     def stop(self) -> None:
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(timeout=20)
+        self._end(signal.SIGINT)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self.process is not None:
+            self.process.send_signal(number)
+            self.process.wait(timeout=20)
+            self.process = None
 
 
 async def start_postgres(settings: dict[str, str] | None = None) -> Postgres:
     """A new server in a directory of its own; `settings` override the fast and unsafe ones of tests."""
-    binaries = _binaries()
-    account = _account()
     directory = Path(tempfile.mkdtemp(prefix="sluice-pg-"))
+    account = _account()
     if account is not None:
         os.chown(directory, account.pw_uid, account.pw_gid)
-    data = directory / "data"
-    subprocess.run(  # noqa: ASYNC221 - nothing else runs yet
-        [
-            binaries / "initdb",
-            "-D",
-            data,
-            "-U",
-            "postgres",
-            "-A",
-            "trust",
-            "-E",
-            "UTF8",
-            "--locale=C",
-            "-N",
-        ],
+    options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
+    subprocess.run(  # noqa: ASYNC221 - half a second, once
+        [_binaries() / "initdb", "-D", directory / "data", *options],
         check=True,
         capture_output=True,
         cwd=directory,
         **_as(account),
     )
-    port = _free_port()
-    options = {"listen_addresses": "127.0.0.1", "unix_socket_directories": str(directory)}
-    chosen = [f"-c{key}={value}" for key, value in (_FAST | options | (settings or {})).items()]
-    with (directory / "log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: ASYNC220 - see above
-            [binaries / "postgres", "-D", data, "-p", str(port), *chosen],
-            stdout=log,
-            stderr=log,
-            cwd=directory,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - one call of prctl
-            **_as(account),
-        )
-    server = Postgres(directory, port, process)
-    await _until_ready(server)
+    place = {"listen_addresses": "127.0.0.1", "unix_socket_directories": str(directory)}
+    server = Postgres(directory, _free_port(), _FAST | place | (settings or {}))
+    await server.start()
     return server
 
 
@@ -204,7 +211,7 @@ def _free_port() -> int:
 
 async def _until_ready(server: Postgres) -> None:
     for _ in range(400):
-        if server.process.poll() is not None:
+        if server.process is None or server.process.poll() is not None:
             raise RuntimeError((server.directory / "log").read_text())
         try:
             await server.admin("select 1")

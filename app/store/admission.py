@@ -41,7 +41,8 @@ class CycleWrite:
     """One workload as the cycle wants it.
 
     `manifest` carries the new status and the resourceVersion the decision was made on, `expects` the state it was made
-    in. `charges` are what an admission takes; only a write that has them opens the ledger and moves its roots.
+    in. `charges` are what an admission takes: its rows in the ledger. Only an admission moves its roots; pods that ask
+    for nothing are admitted without charges.
     """
 
     manifest: Manifest
@@ -146,7 +147,7 @@ async def _write(
         after = write.track(before)
         _check_decision(write, lease, before, after)
         tx.put(write.manifest, after)
-        if write.charges:
+        if after.charged and not before.charged:
             tx.bump_roots(write.roots)
         workload = StoredWorkload(write.manifest, after)
         charges.extend((workload, charge) for charge in write.charges)
@@ -156,15 +157,13 @@ async def _write(
 
 
 def _check_decision(write: CycleWrite, lease: Lease, before: Tracking, after: Tracking) -> None:
-    """A new decision carries this leader's epoch, and nothing takes quota without a ledger row and a new attempt."""
+    """A new decision carries this leader's epoch, and nothing takes quota without its roots and a new attempt."""
     if after.decided_version != before.decided_version and after.epoch != lease.epoch:
         raise InvariantBroken(
             f"A decision for {write.uid} in epoch {after.epoch}, not {lease.epoch}."
         )
     admits = after.charged and not before.charged
-    if admits and not (write.charges and write.roots and after.attempt == before.attempt + 1):
-        raise InvariantBroken(
-            f"An admission of {write.uid} without charges, roots or a new attempt."
-        )
+    if admits and not (write.roots and after.attempt == before.attempt + 1):
+        raise InvariantBroken(f"An admission of {write.uid} without roots or a new attempt.")
     if write.charges and not admits:
         raise InvariantBroken(f"Charges for {write.uid}, which is not admitted by this write.")

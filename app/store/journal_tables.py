@@ -81,7 +81,7 @@ class Admission(Base):
     amount: Mapped[int] = mapped_column(BigInteger)
     #: How much of `amount` was above the cluster queue's nominal quota when it was taken.
     borrowed: Mapped[int] = mapped_column(BigInteger)
-    started_at: Mapped[datetime] = mapped_column(Time, server_default=func.clock_timestamp())
+    started_at: Mapped[datetime] = mapped_column(Time, server_default=func.now())
     ended_at: Mapped[datetime | None] = mapped_column(Time)
 
     __table_args__ = (

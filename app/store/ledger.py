@@ -3,6 +3,7 @@
 One row for each flavor's resource of each attempt, opened in the transaction that admits and closed in the one that
 takes the charge away, whoever writes it: usage over time, accelerator hours and charge-back are sums over these rows.
 Both times are Postgres' own, because the spans of many processes are added up: one clock cannot disagree with itself.
+All rows of one commit begin together.
 Amounts are the core's integers (thousandths for cpu, bytes, pieces).
 """
 

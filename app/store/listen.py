@@ -7,7 +7,7 @@ that iterates: close the iterator (`contextlib.aclosing`) when done.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import asyncpg
@@ -26,7 +26,7 @@ _LAST_RETRY_S = 3.0
 
 async def listen(
     url: str, *, poll_s: float = 3.0, application_name: str = "sluice-listen"
-) -> AsyncIterator[int | None]:
+) -> AsyncGenerator[int | None, None]:
     """Yield whenever something may have been committed: its number if a hint told it, None otherwise.
 
     Never ends and never raises for a lost server; while Postgres is away it yields None every `poll_s` at the latest.

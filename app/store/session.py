@@ -10,7 +10,15 @@ No call to a cluster, and no waiting for anything but Postgres, belongs inside a
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Self, TypeVar
@@ -198,7 +206,7 @@ class Database:
             await asyncio.wait(set(self._background))
         await self._engine.dispose()
 
-    def listen(self, *, poll_s: float = 3.0) -> AsyncIterator[int | None]:
+    def listen(self, *, poll_s: float = 3.0) -> AsyncGenerator[int | None, None]:
         """Hints that something was committed; see `app.store.listen`."""
         return listen(self.url, poll_s=poll_s)
 

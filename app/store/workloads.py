@@ -108,6 +108,16 @@ async def by_job_uid(tx: Runs, job_uid: str) -> StoredWorkload | None:
     return found[0] if found else None
 
 
+async def by_job_uids(tx: Runs, job_uids: Sequence[str]) -> Mapping[str, StoredWorkload]:
+    """For each job that has or had a workload: the live one, or else the newest that ended."""
+    query = (
+        select(_table)
+        .where(is_any(_table.c.job_uid, job_uids))
+        .order_by(_LIVE, _table.c.created_at, _table.c.uid.desc())
+    )  # the last of a job wins
+    return {row.tracking.job["uid"]: row for row in await _all(tx, query, {}) if row.tracking.job}
+
+
 async def to_sync(tx: Runs, *, now: datetime, limit: int = 200) -> Sequence[StoredWorkload]:
     """Keys whose decision the cluster does not have yet and may be sent now; the longest due first."""
     return await _all(tx, _TO_SYNC, {"now": now, "limit": limit})

@@ -96,7 +96,7 @@ JOURNAL = (
         name text collate "C" not null,
         amount bigint not null,
         borrowed bigint not null,
-        started_at timestamptz not null default clock_timestamp(),
+        started_at timestamptz not null default now(),
         ended_at timestamptz,
         constraint admissions_pkey
             primary key (workload_uid, attempt, cluster_queue, flavor, resource),
