@@ -208,6 +208,8 @@ class Image:
         self._by_local_queue.setdefault(_door(workload), {})[workload.uid] = key
         self._hold(old, workload)
         self._line_up(workload)
+        if old is not None and old.active and not workload.active:
+            self._wake_companions(workload)
 
     def _remove_workload(self, key: _Key) -> None:
         old = self.workloads.pop(key, None)
@@ -216,6 +218,7 @@ class Image:
         self._by_local_queue[_door(old)].pop(old.uid, None)
         self._leave_line(old.uid)
         self._hold(old, None)
+        self._wake_companions(old)
 
     def _hold(self, old: Workload | None, new: Workload | None) -> None:
         """Move usage from what it held to what it holds; wake those who may profit."""
@@ -227,8 +230,10 @@ class Image:
         if after is not None:
             self.holdings.setdefault(after.cluster_queue, {})[after.workload.uid] = after
             self.tree.charge(after.cluster_queue, after.usage)
+        for holding in (before, after):
+            if holding is not None:
+                self.tree.note_change(holding.cluster_queue)
         if before is not None and _frees(before, after):
-            self.tree.note_release(before.cluster_queue)
             self._wake(self._companions(self.tree.queue, before.cluster_queue))
 
     def _holding_of(self, workload: Workload | None) -> Holding | None:
@@ -355,6 +360,12 @@ class Image:
             if uses_flavor or any(check == rule.name for rule in queue.checks):
                 self._wake(self._companions(self.tree.queue, queue.name))
 
+    def _wake_companions(self, workload: Workload) -> None:
+        """Even one that held nothing may have stood in the way: room is reserved for a blocked preemptor."""
+        queue = self.queue_of(workload)
+        if queue is not None:
+            self._wake(self._companions(self.tree.queue, queue.name))
+
     def _companions(self, find: Callable[[str], Node | None], name: str) -> list[str]:
         """The queues of the tree that a queue or cohort belongs to; empty while nobody waits anywhere."""
         node = find(name) if self._waits_in else None
@@ -392,9 +403,9 @@ def _holding(workload: Workload | None) -> Holding | None:
 
 
 def _frees(before: Holding, after: Holding | None) -> bool:
-    """Did room appear? A changed priority counts, since it changes who may preempt whom."""
+    """Did room appear? A new value of its priority class counts: it changes who may preempt whom."""
     if after is None or after.cluster_queue != before.cluster_queue:
         return True
-    if after.workload.priority != before.workload.priority:
+    if after.workload.priority_class and after.workload.priority != before.workload.priority:
         return True
     return any(after.usage.get(fr, 0) < value for fr, value in before.usage.items())

@@ -41,7 +41,7 @@ class Node:
     explicit: bool = False  # a Cohort object of this name exists
     cyclic: bool = False  # some ancestor is its own ancestor: nothing below may be scheduled
     height: int = 0  # longest way down to a leaf
-    generation: int = 0  # of a root: moves when room may have appeared in its tree
+    generation: int = 0  # of a root: moves with every change of quota or of who runs in its tree
     subtree: dict[FlavorResource, int] = field(default_factory=dict)
     guaranteed: dict[FlavorResource, int] = field(default_factory=dict)
     usage: dict[FlavorResource, int] = field(default_factory=dict)
@@ -208,8 +208,8 @@ class QuotaTree:
         for fr, value in usage.items():
             self._shift(node, fr, sign * value)
 
-    def note_release(self, queue: str) -> None:
-        """Room appeared in the tree of this queue: interrupted scans over flavors start anew."""
+    def note_change(self, queue: str) -> None:
+        """Somebody came or went in the tree of this queue: interrupted scans over flavors start anew."""
         node = self.queue(queue)
         if node is not None:
             self._ticks += 1
