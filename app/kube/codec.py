@@ -112,6 +112,6 @@ class StructCodec(Generic[S]):
         return ObjectRef(metadata.namespace, metadata.name, metadata.uid, metadata.resource_version)
 
 
-def in_slices(items: list[msgspec.Raw], size: int) -> Iterable[list[msgspec.Raw]]:
+def in_slices(items: list[T], size: int) -> Iterable[list[T]]:
     """Pieces small enough that decoding one does not hold up the event loop."""
     return (items[start : start + size] for start in range(0, len(items), size))

@@ -231,8 +231,10 @@ class Reflector(Generic[T]):
         splitter = LineSplitter()
         async for chunk in chunks:
             self._heard()
-            for line in self._lines(splitter, chunk):
-                self._handle(line)
+            for lines in in_slices(self._lines(splitter, chunk), _SLICE):
+                for line in lines:
+                    self._handle(line)
+                await asyncio.sleep(0)
             await self._outbox.room()
 
     def _lines(self, splitter: LineSplitter, chunk: bytes) -> list[bytes]:
