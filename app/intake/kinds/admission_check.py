@@ -1,4 +1,8 @@
-"""AdmissionCheck: a gate that some controller opens between quota reservation and admission."""
+"""AdmissionCheck: a gate that some controller opens between quota reservation and admission.
+
+The controller is fixed once the check exists, since it alone knows what its states mean. Whether it is there and ready
+is told by the condition Active, which it owns.
+"""
 
 from collections.abc import Iterator
 from typing import Annotated

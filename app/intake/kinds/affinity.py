@@ -1,4 +1,8 @@
-"""Node affinity of a pod: the part of it that decides which flavors a pod set can use. The rest is kept as written."""
+"""Node affinity of a pod: the part of a pod's affinity that decides which flavors a pod set can use.
+
+It is typed down to the operators, because a misspelt one would match no flavor and leave the workload waiting without a
+reason; affinity among pods is kept as written.
+"""
 
 from typing import Any, Literal
 

@@ -1,4 +1,7 @@
-"""What a ClusterQueue's status reports: counters, usage by flavor and resource, conditions, share."""
+"""What a ClusterQueue's status reports: counters, usage by flavor and resource, conditions, share.
+
+All of it is derived from admitted workloads by the engine; nobody has to write it, and nothing is decided by it.
+"""
 
 from typing import Annotated
 

@@ -1,4 +1,8 @@
-"""The conditions of a status, as every kind of Kubernetes has them."""
+"""The conditions of a status, as every kind of Kubernetes has them.
+
+One entry for each type, at most sixteen; the bounds of each field are those of Kubernetes' own ``Condition``. Which
+types and reasons exist for a kind, and when they turn, is the business of whoever writes the status.
+"""
 
 from typing import Annotated, Literal
 

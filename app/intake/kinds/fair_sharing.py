@@ -1,4 +1,8 @@
-"""Fair sharing as ClusterQueues, Cohorts and LocalQueues write it, and its one rule: what weights are sensible."""
+"""Fair sharing as ClusterQueues, Cohorts and LocalQueues write it, and its one rule: what weights are sensible.
+
+The weight has Kueue's default of 1, but only where `fairSharing` is written at all; how shares are computed from it is
+told in the core.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,8 @@
-"""LocalQueue: a tenant's door in a namespace, opening into one ClusterQueue for good."""
+"""LocalQueue: a tenant's door in a namespace, opening into one ClusterQueue for good.
+
+The ClusterQueue need not exist yet, and may be named later, but once named it stays: workloads inside hold its quota.
+Stopping the door stops only those who came through it.
+"""
 
 from collections.abc import Iterator
 from typing import Annotated

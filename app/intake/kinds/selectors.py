@@ -1,4 +1,8 @@
-"""Label selectors as objects of ours hold them, checked as Kubernetes checks them."""
+"""Label selectors as objects of ours hold them, checked as Kubernetes checks them.
+
+An absent selector and an empty one mean different things (nothing and everything), so neither is ever turned into the
+other. Whether a selector matches is the core's question.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,8 @@
-"""Node taints and the tolerations that answer them, as flavors and admission checks write them."""
+"""Node taints and the tolerations that answer them, as flavors and admission checks write them.
+
+The rules are those of Kueue's CRDs and of Kubernetes' own nodes: known effects and operators only, a taint once by key
+and effect, no value where only existence is asked for. Tolerations of pods are Kubernetes' business, not judged here.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,7 @@
-"""WorkloadPriorityClass: a name for a priority that counts in queues but not for the pods themselves."""
+"""WorkloadPriorityClass: a name for a priority that counts in queues but not for the pods themselves.
+
+It has no spec and no status. Its value may change; the workloads that name it are rewritten by whoever watches it.
+"""
 
 from typing import Annotated
 

@@ -1,4 +1,8 @@
-"""What must hold for the spec of a Workload, beyond its structure."""
+"""What must hold for the spec of a Workload, beyond its structure, and for the annotations that steer its admission.
+
+Kueue's rules: one pod set at most may shrink, and not in an elastic workload; a priority class needs its number; boosts
+and admission gates must be readable. Pods are judged in `pod_template`.
+"""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,8 @@
-"""What a Workload's status reports: conditions, the admission, checks, counters of what went before."""
+"""What a Workload's status reports: conditions, the admission, checks, counters of what went before.
+
+Only the structure is here. Several controllers write this status (ours, those of admission checks, external
+frameworks), so what must hold across its fields is checked in `workload_status_rules`.
+"""
 
 from typing import Annotated, Literal
 

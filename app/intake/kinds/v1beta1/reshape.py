@@ -1,4 +1,8 @@
-"""The few moves of which conversions are made. All of them copy; none minds a malformed manifest."""
+"""The few moves of which conversions are made: rename, drop, change a part.
+
+All of them copy what they change, and none minds a malformed manifest: conversion comes before validation, which will
+speak about it.
+"""
 
 from collections.abc import Callable, Mapping
 from copy import deepcopy
