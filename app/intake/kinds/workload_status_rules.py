@@ -1,7 +1,7 @@
 """What must hold for the status of a Workload together with its spec: controllers of others write it too.
 
 Reserved quota needs an admission with one assignment for each pod set; what a pod set uses divides evenly among its
-pods; nobody gives back more pods than there are. Nothing here compares with what was before; see `workload_transitions`.
+pods; nobody gives back more pods than there are. What was before is compared in `workload_transitions`.
 """
 
 from collections.abc import Iterator
