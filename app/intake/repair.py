@@ -20,21 +20,30 @@ suspended it and replaces the Workload of a changed one, where we keep the row, 
 """
 
 import dataclasses
+from dataclasses import dataclass
 from datetime import datetime
 
 from app.core import lifecycle
 from app.core.manifests import Manifest
-from app.core.metadata import spec_of, stamp, status_of
-from app.intake.workloads import state_of
+from app.core.metadata import spec_of, status_of
+from app.intake.kinds.metadata import IN_USE
+from app.intake.kinds.workload import WORKLOAD
+from app.intake.workloads import decide, runs, tracked
 from app.jobs.adapter import JobAdapter, JobFacts
 from app.store.tracking import StoredWorkload, Tracking
+
+Row = tuple[Manifest, Tracking]
 
 JOB_CHANGED = "JobChanged"
 JOB_SUSPENDED = "JobSuspended"
 JOB_DELETED = "JobDeleted"
+JOB_REFUSED = "FailedToStart"
 
 #: After these evictions the workload queues again at once: the job's owner caused them, there is nothing to wait for.
 REQUEUED = (JOB_CHANGED, JOB_SUSPENDED)
+
+#: What a job's workload takes from it besides its pod sets.
+_FOLLOWED = ("queueName", "priorityClassRef", "maximumExecutionTimeSeconds")
 
 
 def observed(facts: JobFacts) -> dict[str, object]:
@@ -44,131 +53,135 @@ def observed(facts: JobFacts) -> dict[str, object]:
     return kept
 
 
-def enlist(
-    adapter: JobAdapter, job: Manifest, uid: str, now: datetime
-) -> tuple[Manifest, Tracking]:
-    """A workload for a job that has none."""
-    facts = adapter.facts(job)
-    manifest = adapter.workload_manifest(job)
-    manifest["metadata"] |= {"uid": uid, "generation": 1, "creationTimestamp": stamp(now)}
-    attempt = max(facts.attempt or 0, facts.stopped_attempt or 0)
-    quiet = facts.suspended and not facts.stopping
-    return manifest, Tracking(
-        attempt=attempt,
-        decided_version=0 if quiet else 1,
-        job=observed(facts),
-        template=adapter.original(job) if quiet else None,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """For jobs of one kind, by the leader of one epoch, at one moment."""
 
+    adapter: JobAdapter
+    epoch: int
+    now: datetime
 
-def repair(
-    adapter: JobAdapter, job: Manifest, row: StoredWorkload, now: datetime
-) -> tuple[Manifest, Tracking]:
-    """The row as the job wants it; both parts are the old ones where nothing changes."""
-    facts = adapter.facts(job)
-    manifest, tracking = row.manifest, dataclasses.replace(row.tracking, job=observed(facts))
-    if tracking.ended:
-        return manifest, row.tracking
-    if facts.finished:
-        return _finished(manifest, tracking, facts, now)
-    if tracking.state == "admitted":
-        return _admitted(adapter, job, manifest, tracking, now)
-    if tracking.state == "evicting":
-        return manifest, tracking
-    return _waiting(adapter, job, manifest, tracking)
+    def enlist(self, job: Manifest, uid: str, created_at: datetime) -> Row:
+        """A workload for a job that has none. Raises Invalid for a job that no workload can stand for.
 
-
-def follow(adapter: JobAdapter, job: Manifest, manifest: Manifest) -> Manifest:
-    """The workload with what the job asks for now; the very same one when it asked for that already."""
-    wanted = adapter.workload_manifest(job)
-    spec = dict(spec_of(manifest))
-    spec |= {
-        name: wanted["spec"][name]
-        for name in ("queueName", "priorityClassRef")
-        if name in wanted["spec"]
-    }
-    if not adapter.equivalent(job, manifest):
-        spec |= {name: value for name, value in wanted["spec"].items() if name != "active"}
-    if spec == spec_of(manifest):
-        return manifest
-    metadata = manifest["metadata"]
-    grown = {**metadata, "generation": metadata.get("generation", 1) + 1}
-    return {**manifest, "metadata": grown, "spec": spec}
-
-
-def _finished(
-    manifest: Manifest, tracking: Tracking, facts: JobFacts, now: datetime
-) -> tuple[Manifest, Tracking]:
-    reason = "Succeeded" if facts.succeeded else "Failed"
-    message = facts.message or f"Job finished: {reason}"
-    ended = lifecycle.finish(manifest, reason, message, now)
-    return ended, dataclasses.replace(
-        tracking, state="finished", synced_version=tracking.decided_version, next_deadline_at=None
-    )
-
-
-def _admitted(
-    adapter: JobAdapter, job: Manifest, manifest: Manifest, tracking: Tracking, now: datetime
-) -> tuple[Manifest, Tracking]:
-    facts = adapter.facts(job)
-    if not adapter.equivalent(job, manifest):
-        return evict(manifest, tracking, JOB_CHANGED, "The job asks for something else now", now)
-    if not facts.suspended:
-        return manifest, tracking
-    if facts.attempt == tracking.attempt:
-        return evict(manifest, tracking, JOB_SUSPENDED, "The job was suspended by its owner", now)
-    if tracking.decided_version == tracking.synced_version and lifecycle.is_true(
-        status_of(manifest), "Admitted"
-    ):
-        return manifest, decide(tracking)
-    return manifest, tracking
-
-
-def _waiting(
-    adapter: JobAdapter, job: Manifest, manifest: Manifest, tracking: Tracking
-) -> tuple[Manifest, Tracking]:
-    facts = adapter.facts(job)
-    manifest = follow(adapter, job, manifest)
-    settled = facts.suspended and not facts.stopping
-    if settled:
-        tracking = dataclasses.replace(tracking, template=adapter.original(job))
-    elif tracking.decided_version == tracking.synced_version:
-        tracking = decide(tracking)
-    return manifest, tracking
-
-
-def evict(
-    manifest: Manifest, tracking: Tracking, reason: str, message: str, now: datetime
-) -> tuple[Manifest, Tracking]:
-    """Make an admitted workload stop; its quota stays charged until sync has seen it stopped."""
-    evicted = lifecycle.evict(manifest, reason, message, now)
-    return evicted, decide(dataclasses.replace(tracking, state=state_of(evicted)))
-
-
-def decide(tracking: Tracking) -> Tracking:
-    """Put the key into the work queue, at once and with a clean slate."""
-    return dataclasses.replace(
-        tracking,
-        decided_version=tracking.decided_version + 1,
-        next_sync_at=None,
-        sync_failures=0,
-    )
-
-
-def release(
-    adapter: JobAdapter | None, job: Manifest | None, row: StoredWorkload, now: datetime
-) -> tuple[Manifest, Tracking]:
-    """The job of an evicted workload has stopped: the quota is free, and the workload waits for its turn again."""
-    manifest = lifecycle.release(row.manifest, now)
-    evicted = lifecycle.condition(status_of(manifest), "Evicted") or {}
-    if evicted.get("reason") in REQUEUED:
-        manifest = lifecycle.requeue(manifest, evicted["reason"], evicted.get("message", ""), now)
-    tracking = row.tracking
-    if adapter is not None and job is not None:
-        manifest = follow(adapter, job, manifest)
-        tracking = dataclasses.replace(
-            tracking, job=observed(adapter.facts(job)), template=adapter.original(job)
+        The time of creation is kept to the microsecond: arrivals within one second keep their order.
+        """
+        facts = self.adapter.facts(job)
+        manifest = self.adapter.workload_manifest(job)
+        manifest["metadata"] |= {
+            "uid": uid,
+            "generation": 1,
+            "creationTimestamp": created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "finalizers": [IN_USE],
+        }
+        manifest = WORKLOAD.prepare(manifest)
+        tracking = tracked(
+            manifest,
+            Tracking(
+                attempt=max(facts.attempt or 0, facts.stopped_attempt or 0),
+                epoch=self.epoch,
+                job=observed(facts),
+                template=self.adapter.original(job) if _untouched(facts) else None,
+            ),
         )
-    return manifest, dataclasses.replace(
-        tracking, state=state_of(manifest), synced_version=tracking.decided_version
-    )
+        return manifest, tracking if _untouched(facts) else decide(tracking, self.epoch)
+
+    def apply(self, job: Manifest, row: StoredWorkload) -> Row:
+        """The row as its job wants it; both parts are the old ones where nothing changes."""
+        facts = self.adapter.facts(job)
+        tracking = dataclasses.replace(row.tracking, job=observed(facts))
+        if tracking.ended:
+            return row.manifest, row.tracking
+        if facts.finished:
+            return self._finished(row.manifest, tracking, facts)
+        if tracking.state == "admitted":
+            return self._admitted(job, facts, row.manifest, tracking)
+        if tracking.state == "evicting":
+            due = dataclasses.replace(tracking, next_sync_at=None)
+            return row.manifest, due if facts.quiet else tracking
+        return self._waiting(job, facts, row.manifest, tracking)
+
+    def evict(self, row: StoredWorkload, reason: str, message: str) -> Row:
+        """Make an admitted workload stop; its quota stays charged until sync has seen it stopped."""
+        return self._evicted(row.manifest, row.tracking, reason, message)
+
+    def deactivate(self, row: StoredWorkload, why: str) -> Row:
+        """Take an admitted workload whose job cannot start out of line, with the reason in its status."""
+        manifest = lifecycle.deactivate(row.manifest, JOB_REFUSED, why, self.now)
+        metadata = manifest["metadata"]
+        manifest = {
+            **manifest,
+            "metadata": {**metadata, "generation": metadata.get("generation", 1) + 1},
+            "spec": {**spec_of(manifest), "active": False},
+        }
+        manifest = lifecycle.evict_deactivated(manifest, self.now)
+        return manifest, decide(tracked(manifest, row.tracking), self.epoch)
+
+    def release(self, job: Manifest, row: StoredWorkload) -> Row:
+        """The job of an evicted workload has stopped: the quota is free, and it waits for its turn again."""
+        manifest = lifecycle.release(row.manifest, self.now)
+        evicted = lifecycle.condition(status_of(manifest), "Evicted") or {}
+        if evicted.get("reason") in REQUEUED:
+            words = evicted["reason"], evicted.get("message", "")
+            manifest = lifecycle.requeue(manifest, *words, self.now)
+        manifest = self._follow(job, manifest)
+        tracking = dataclasses.replace(
+            row.tracking,
+            synced_version=row.tracking.decided_version,
+            job=observed(self.adapter.facts(job)),
+            template=self.adapter.original(job),
+        )
+        return manifest, tracked(manifest, tracking)
+
+    def _finished(self, manifest: Manifest, tracking: Tracking, facts: JobFacts) -> Row:
+        reason = "Succeeded" if facts.succeeded else "Failed"
+        message = facts.message or f"The job ended: {reason}"
+        ended = lifecycle.finish(manifest, reason, message, self.now)
+        done = dataclasses.replace(tracking, synced_version=tracking.decided_version)
+        return ended, tracked(ended, done)
+
+    def _admitted(
+        self, job: Manifest, facts: JobFacts, manifest: Manifest, tracking: Tracking
+    ) -> Row:
+        if not self.adapter.equivalent(job, manifest):
+            words = "The job asks for something else than was admitted"
+            return self._evicted(manifest, tracking, JOB_CHANGED, words)
+        if not facts.suspended:
+            return manifest, tracking
+        if facts.attempt == tracking.attempt:
+            words = "The job was suspended by its owner"
+            return self._evicted(manifest, tracking, JOB_SUSPENDED, words)
+        settled = tracking.decided_version == tracking.synced_version
+        return manifest, decide(tracking, self.epoch) if settled and runs(manifest) else tracking
+
+    def _waiting(
+        self, job: Manifest, facts: JobFacts, manifest: Manifest, tracking: Tracking
+    ) -> Row:
+        manifest = self._follow(job, manifest)
+        if _untouched(facts):
+            tracking = dataclasses.replace(tracking, template=self.adapter.original(job))
+        elif tracking.decided_version == tracking.synced_version:
+            tracking = decide(tracking, self.epoch)
+        return manifest, tracked(manifest, tracking)
+
+    def _evicted(self, manifest: Manifest, tracking: Tracking, reason: str, message: str) -> Row:
+        evicted = lifecycle.evict(manifest, reason, message, self.now)
+        return evicted, decide(tracked(evicted, tracking), self.epoch)
+
+    def _follow(self, job: Manifest, manifest: Manifest) -> Manifest:
+        """The workload with what the job asks for now; the very same one when it asked for that already."""
+        wanted = self.adapter.workload_manifest(job)["spec"]
+        followed = {name: wanted[name] for name in _FOLLOWED if name in wanted}
+        spec = {**spec_of(manifest), **followed}
+        if not self.adapter.equivalent(job, manifest):
+            spec["podSets"] = wanted["podSets"]
+        if spec == spec_of(manifest):
+            return manifest
+        metadata = manifest["metadata"]
+        grown = {**metadata, "generation": metadata.get("generation", 1) + 1}
+        return WORKLOAD.prepare({**manifest, "metadata": grown, "spec": spec}, manifest)
+
+
+def _untouched(facts: JobFacts) -> bool:
+    """Suspended, and its template is its owner's own."""
+    return facts.suspended and not facts.stopping

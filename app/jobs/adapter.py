@@ -101,6 +101,10 @@ class JobAdapter(ABC):
         """
 
     @abstractmethod
+    def pod_selector(self, uid: str) -> str:
+        """The label selector that finds the pods of the job with this uid, also when the job is gone."""
+
+    @abstractmethod
     def stop_step(self, manifest: Manifest, stop: StopInfo) -> StopStep: ...
 
     def workload_manifest(self, manifest: Manifest) -> Manifest:

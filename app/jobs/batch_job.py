@@ -94,6 +94,9 @@ class BatchJobAdapter(JobAdapter):
             spec["template"] = template
         return Patch(body=marks.body(manifest, marks.started(start.attempt, start.epoch), spec))
 
+    def pod_selector(self, uid: str) -> str:
+        return f"{labels.CONTROLLER_UID}={uid}"
+
     def stop_step(self, manifest: Manifest, stop: StopInfo) -> StopStep:
         if _finished(manifest):
             return StopStep(done=_active(manifest.get("status") or {}) == 0)

@@ -49,8 +49,9 @@ MARKED_UID: Final = "sluice.dev/marked-uid"
 
 # Kubernetes'
 JOB_COMPLETION_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+CONTROLLER_UID: Final = "batch.kubernetes.io/controller-uid"
 JOB_CONTROLLER_LABELS: Final = (
-    "batch.kubernetes.io/controller-uid",
+    CONTROLLER_UID,
     "batch.kubernetes.io/job-name",
     "controller-uid",
     "job-name",

@@ -1,0 +1,183 @@
+"""What a leader does while it leads: all of its loops, wired to wake each other.
+
+The wake-ups are events in memory and only hints. Whatever one loop leaves for another is in Postgres, and each of them
+looks there once a second anyway.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.image import Image
+from app.core.policy import Policy
+from app.engine import registration
+from app.engine.cycle_loop import CycleLoop
+from app.engine.events import Recorder
+from app.engine.janitor import Janitor
+from app.engine.notices import Notices
+from app.engine.observers import Observers, PriorityClasses
+from app.engine.registration import Endpoint
+from app.engine.statuses import StatusLoop
+from app.engine.stepper import Stepper
+from app.engine.supervisor import keep
+from app.engine.sync import SyncLoop
+from app.errors import NotFound
+from app.intake.jobs import JobIntake
+from app.jobs.registry import ADAPTERS
+from app.kube.client import KubeClient
+from app.kube.resources import Resource
+from app.store.lease import Lease
+from app.store.listen import listen
+from app.store.session import Database
+from app.store.tracking import StoredWorkload
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the loops are given: `endpoint` is where the cluster finds the webhooks."""
+
+    database: Database
+    client: KubeClient
+    endpoint: Endpoint
+    policy: Policy
+    instance: str
+    clock: Callable[[], datetime]
+    new_uid: Callable[[], str]
+    unmanaged: frozenset[str]
+    """Namespaces whose jobs are none of ours."""
+
+
+class Service:
+    """The loops of one term of leadership."""
+
+    def __init__(self, given: Surroundings, lease: Lease) -> None:
+        self._given = given
+        self._recorder = Recorder(given.client, given.instance)
+        self._cycle_wake, self._sync_wake = asyncio.Event(), asyncio.Event()
+        self._moved = asyncio.Event()
+        self._classes = PriorityClasses()
+        notices = Notices(self._recorder)
+        self.intakes = {
+            adapter.kind.kind: JobIntake(
+                database=given.database,
+                lease=lease,
+                adapter=adapter,
+                clock=given.clock,
+                new_uid=given.new_uid,
+                manages=lambda namespace: namespace not in given.unmanaged,
+                priority_of=self._classes.values.get,
+            )
+            for adapter in ADAPTERS
+        }
+        self.cycle = CycleLoop(
+            database=given.database,
+            lease=lease,
+            policy=given.policy,
+            clock=given.clock,
+            wake=self._cycle_wake,
+            decided=self._after_commit,
+            notices=notices,
+        )
+        self._sync = SyncLoop(
+            database=given.database,
+            lease=lease,
+            clock=given.clock,
+            wake=self._sync_wake,
+            stepper=Stepper(
+                database=given.database,
+                client=given.client,
+                lease=lease,
+                clock=given.clock,
+                notices=notices,
+                intakes=self.intakes,
+            ),
+            released=self._cycle_wake.set,
+        )
+        self._observers = Observers(
+            client=given.client,
+            database=given.database,
+            lease=lease,
+            clock=given.clock,
+            notices=notices,
+            priority_classes=self._classes,
+            recorded=self._after_intake,
+        )
+        self._statuses = StatusLoop(
+            database=given.database,
+            lease=lease,
+            clock=given.clock,
+            image=self._image,
+            moved=self._moved,
+        )
+        self._janitor = Janitor(
+            database=given.database,
+            lease=lease,
+            clock=given.clock,
+            image=self._image,
+            deleting=self._deleting,
+            orphaned=self._look_again,
+        )
+        self._again: asyncio.Queue[StoredWorkload] = asyncio.Queue()
+
+    async def run(self) -> None:
+        """Until cancelled, or LeaseLost."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(keep("registration", self._register))
+            group.create_task(keep("hints", self._hear))
+            group.create_task(keep("cycle", self.cycle.run))
+            group.create_task(keep("sync", self._sync.run))
+            group.create_task(keep("observers", lambda: self._observers.run(self.intakes)))
+            group.create_task(keep("statuses", self._statuses.run))
+            group.create_task(keep("janitor", self._janitor.run))
+            group.create_task(keep("events", self._recorder.run))
+            group.create_task(keep("orphans", self._reenlist))
+
+    async def _register(self) -> None:
+        kinds = [adapter.kind for adapter in ADAPTERS]
+        await registration.register(self._given.client, self._given.endpoint, kinds)
+
+    async def _hear(self) -> None:
+        hints = listen(self._given.database.url)
+        async with contextlib.aclosing(hints):
+            async for _ in hints:
+                self._after_commit()
+                self._cycle_wake.set()
+
+    async def _reenlist(self) -> None:
+        """A workload was deleted, its job was not: the job queues again, under a new workload."""
+        while True:
+            row = await self._again.get()
+            job = row.tracking.job or {}
+            intake = self.intakes.get(str(job.get("kind")))
+            if intake is None:
+                continue
+            of = intake.adapter.kind
+            resource = Resource(of.group, of.version, of.plural)
+            namespace = row.manifest["metadata"]["namespace"]
+            try:
+                live = await self._given.client.get(resource, namespace, str(job["name"]))
+            except NotFound:
+                continue
+            await intake.observe([live])
+
+    def _look_again(self, row: StoredWorkload) -> None:
+        self._again.put_nowait(row)
+
+    def _image(self) -> Image:
+        return self.cycle.following.image
+
+    def _deleting(self) -> list[str]:
+        image = self._image()
+        return sorted(
+            one.uid for one in image.workloads.values() if one.deleting and one.admission is None
+        )
+
+    def _after_commit(self) -> None:
+        self._sync_wake.set()
+        self._moved.set()
+
+    def _after_intake(self) -> None:
+        self._cycle_wake.set()
+        self._sync_wake.set()

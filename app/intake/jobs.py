@@ -1,0 +1,196 @@
+"""What the cluster shows of jobs becomes rows: one transaction a batch, each job judged by the repair matrix.
+
+The same verb serves the observers, the start-up comparison and sync, which looks at one live job. Only the leader
+calls it: every transaction carries its lease. A job that no workload can stand for (no valid pod set, say) stays
+suspended and is returned as refused, for its owner to be told.
+"""
+
+import dataclasses
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from app.core.manifests import Manifest
+from app.core.metadata import moment, spec_of
+from app.errors import Invalid
+from app.intake.priorities import with_priority
+from app.intake.repair import JOB_DELETED, Repair
+from app.jobs.adapter import JobAdapter
+from app.jobs.identity import queue_name
+from app.store import workloads
+from app.store.audit import Actor
+from app.store.lease import Lease, guard
+from app.store.session import Database, WriteTx
+from app.store.tracking import StoredWorkload, Tracking
+
+T = TypeVar("T")
+
+OBSERVER = Actor("system", "observer")
+
+#: A job seen this long after its creation was missed when it came; its own time then says when it was its turn.
+LATE = timedelta(seconds=2)
+TICK = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    job: Manifest
+    error: Invalid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobIntake:
+    """The verbs for jobs of one kind. `manages` says whether jobs of a namespace are ours at all."""
+
+    database: Database
+    lease: Lease
+    adapter: JobAdapter
+    clock: Callable[[], datetime]
+    new_uid: Callable[[], str]
+    manages: Callable[[str], bool]
+    priority_of: Callable[[str], int | None]
+
+    async def observe(self, jobs: Sequence[Manifest]) -> list[Refused]:
+        """Record what these jobs look like now; repeated and late observations are harmless."""
+        return await self._run(lambda tx: self._observe(tx, jobs)) if jobs else []
+
+    async def vanished(self, job_uids: Sequence[str]) -> None:
+        """These jobs are gone. What holds no quota goes at once; the rest when its pods are seen to be gone."""
+
+        async def work(tx: WriteTx) -> None:
+            for row in (await self._rows(tx, job_uids)).values():
+                self._vanish(tx, row)
+
+        await self._run(work)
+
+    async def release(self, uid: str, attempt: int, job: Manifest) -> None:
+        """The job of an evicted workload was seen stopped and restored: give its quota back."""
+
+        async def work(tx: WriteTx) -> None:
+            row = await _locked(tx, uid)
+            if row and row.tracking.state == "evicting" and row.tracking.attempt == attempt:
+                await self._put(tx, row, self._repair().release(job, row))
+
+        await self._run(work)
+
+    async def give_up(self, uid: str, attempt: int, why: str) -> None:
+        """The job cannot be started as it is: stop trying until a person reactivates its workload."""
+
+        async def work(tx: WriteTx) -> None:
+            row = await _locked(tx, uid)
+            if row and row.tracking.state == "admitted" and row.tracking.attempt == attempt:
+                tx.put(*self._repair().deactivate(row, why))
+
+        await self._run(work)
+
+    async def forget(self, uid: str) -> None:
+        """The job is gone and so are its pods: the workload goes too, and its quota with it."""
+
+        async def work(tx: WriteTx) -> None:
+            row = await _locked(tx, uid)
+            if row is not None:
+                metadata = row.manifest["metadata"]
+                tx.remove("Workload", metadata["namespace"], metadata["name"])
+
+        await self._run(work)
+
+    async def keep_template(self, uid: str, template: Mapping[str, object]) -> None:
+        """Remember the job's own template before a start changes it."""
+
+        async def work(tx: WriteTx) -> None:
+            row = await _locked(tx, uid)
+            if row is not None:
+                tx.put(row.manifest, dataclasses.replace(row.tracking, template=template))
+
+        await self._run(work)
+
+    async def _run(self, work: Callable[[WriteTx], Awaitable[T]]) -> T:
+        async def guarded(tx: WriteTx) -> T:
+            await guard(tx, self.lease)
+            return await work(tx)
+
+        result, _ = await self.database.run(OBSERVER, guarded)
+        return result
+
+    async def _observe(self, tx: WriteTx, jobs: Sequence[Manifest]) -> list[Refused]:
+        rows = await self._rows(tx, [job["metadata"]["uid"] for job in jobs])
+        repair = self._repair()
+        refused = []
+        for place, job in enumerate(sorted(jobs, key=_arrival)):
+            row = rows.get(job["metadata"]["uid"])
+            try:
+                if row is not None:
+                    await self._follow(tx, row, job, repair)
+                elif self._enlists(job):
+                    created_at = _created_at(job, repair.now + place * TICK)
+                    manifest, tracking = repair.enlist(job, self.new_uid(), created_at)
+                    tx.put(await self._with_priority(tx, manifest), tracking)
+            except Invalid as error:
+                refused.append(Refused(job=job, error=error))
+        return refused
+
+    async def _follow(
+        self, tx: WriteTx, row: StoredWorkload, job: Manifest, repair: Repair
+    ) -> None:
+        """An existing row follows its job; one that waits for a job which left its queue goes."""
+        if row.tracking.state in ("pending", "inactive") and not queue_name(job):
+            metadata = row.manifest["metadata"]
+            tx.remove("Workload", metadata["namespace"], metadata["name"])
+        else:
+            await self._put(tx, row, repair.apply(job, row))
+
+    async def _put(
+        self, tx: WriteTx, row: StoredWorkload, wanted: tuple[Manifest, Tracking]
+    ) -> None:
+        manifest, tracking = wanted
+        if spec_of(manifest) is not spec_of(row.manifest):
+            manifest = await self._with_priority(tx, manifest)
+        if (manifest, tracking) != (row.manifest, row.tracking):
+            tx.put(manifest, tracking)
+
+    def _enlists(self, job: Manifest) -> bool:
+        facts = self.adapter.facts(job)
+        is_live = not facts.deleting and not facts.finished
+        return bool(facts.queue) and is_live and self.manages(facts.namespace)
+
+    def _vanish(self, tx: WriteTx, row: StoredWorkload) -> None:
+        if row.tracking.charged:
+            if row.tracking.state == "admitted":
+                tx.put(*self._repair().evict(row, JOB_DELETED, "The job was deleted"))
+            return
+        metadata = row.manifest["metadata"]
+        tx.remove("Workload", metadata["namespace"], metadata["name"])
+
+    async def _with_priority(self, tx: WriteTx, manifest: Manifest) -> Manifest:
+        return await with_priority(tx, manifest, self.priority_of)
+
+    async def _rows(self, tx: WriteTx, job_uids: Sequence[str]) -> dict[str, StoredWorkload]:
+        """The rows of these jobs, locked, by the uid of the job."""
+        found = await workloads.by_job_uids(tx, job_uids)
+        uids = [row.manifest["metadata"]["uid"] for row in found.values()]
+        locked = await tx.get_locked("Workload", uids)
+        return {
+            row.tracking.job["uid"]: row
+            for row in locked
+            if isinstance(row, StoredWorkload) and row.tracking.job
+        }
+
+    def _repair(self) -> Repair:
+        return Repair(adapter=self.adapter, epoch=self.lease.epoch, now=self.clock())
+
+
+async def _locked(tx: WriteTx, uid: str) -> StoredWorkload | None:
+    found = await tx.get_locked("Workload", [uid])
+    return found[0] if found and isinstance(found[0], StoredWorkload) else None
+
+
+def _arrival(job: Manifest) -> tuple[str, int, str]:
+    """Jobs of one batch in the order in which they came to be."""
+    metadata = job["metadata"]
+    return metadata["creationTimestamp"], int(metadata["resourceVersion"]), metadata["uid"]
+
+
+def _created_at(job: Manifest, seen_at: datetime) -> datetime:
+    created_at = moment(job["metadata"]["creationTimestamp"])
+    return created_at if seen_at - created_at > LATE else seen_at
