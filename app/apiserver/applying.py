@@ -12,8 +12,9 @@ from typing import Any
 
 from app.apiserver.comparing import fields_of
 from app.apiserver.errors import FieldConflict
-from app.apiserver.fields import Fields, intersection, paths, union
+from app.apiserver.fields import Fields, difference, intersection, paths, union
 from app.apiserver.merging import check_keys, merge, prune
+from app.apiserver.migration import may_take_over
 from app.apiserver.ownership import (
     Actor,
     Comparer,
@@ -71,6 +72,7 @@ class Apply:
         owned = fields_of(self.applied, self.served.schema)
         owners: list[Entry] = []
         conflicts: list[tuple[Entry, Fields]] = []
+        allowed = self._allowed(live)
         mine = self.actor.entry(owned)
         for entry in self._owners(live):
             if self.actor.is_of(entry):
@@ -78,12 +80,18 @@ class Apply:
                 continue
             found = comparer.difference(live, merged, str(entry.get("apiVersion", "")))
             contested = intersection(fields_of_entry(entry), found.changed)
-            if contested:
-                conflicts.append((entry, contested))
+            refused = difference(contested, allowed)
+            if refused:
+                conflicts.append((entry, refused))
             owners += less(entry, union(contested, found.removed))
         if conflicts and not self.force:
             raise _refusal(conflicts)
         return with_owners(new, capped([*owners, mine] if owned else owners))
+
+    def _allowed(self, live: Manifest | None) -> Fields:
+        if live is None:
+            return {}
+        return may_take_over(self.actor, self.served.from_storage(live), self.served.schema)
 
     def _owners(self, live: Manifest | None) -> list[Entry]:
         """Fields of an object that nobody has tracked so far belong to a manager of that name."""

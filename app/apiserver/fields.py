@@ -14,6 +14,15 @@ import orjson
 Fields = dict[str, Any]
 
 
+def is_sound(value: Any) -> bool:
+    """Whether something that a client sent is a set of fields."""
+    return (
+        isinstance(value, dict)
+        and all(key == "." or key[:2] in ("f:", "k:", "v:") for key in value)
+        and all(map(is_sound, value.values()))
+    )
+
+
 def is_member(node: Fields) -> bool:
     return not node or "." in node
 

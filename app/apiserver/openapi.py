@@ -50,8 +50,8 @@ _V2: Manifest = {
 def empty_v2(accept: str) -> tuple[bytes, str]:
     """An OpenAPI v2 document without definitions, and its media type.
 
-    kubectl wants one, as protobuf, before it takes a file of ``kind: List``; finding nothing in it, it leaves validation
-    to the server.
+    kubectl wants one, as protobuf, before it takes a file of ``kind: List``; finding nothing in it, it leaves
+    validation to the server.
     """
     if "protobuf" not in accept:
         return encode(_V2), "application/json"

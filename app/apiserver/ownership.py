@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from app.apiserver.comparing import Difference, difference_of
-from app.apiserver.fields import Fields, difference, intersection, union
+from app.apiserver.fields import Fields, difference, intersection, is_sound, union
 from app.apiserver.registry import Registry, Served
 from app.core.manifests import Manifest
 
@@ -71,8 +71,8 @@ def ownable(manifest: Manifest, subresource: str, *, has_status: bool) -> Manife
     hidden = ("apiVersion", "kind", "metadata", "status" if has_status else "kind")
     part = {name: value for name, value in manifest.items() if name not in hidden}
     metadata = manifest["metadata"]
-    part["metadata"] = {name: metadata[name] for name in _OWNED_METADATA if name in metadata}
-    return part
+    owned = {name: metadata[name] for name in _OWNED_METADATA if name in metadata}
+    return {**part, "metadata": owned} if owned else part
 
 
 class Comparer:
@@ -86,10 +86,11 @@ class Comparer:
 
     def part(self, manifest: Manifest | None, served: Served | None = None) -> Manifest:
         """What can be owned of an object that is in the storage version."""
-        if manifest is None:
-            return {} if self._actor.subresource else {"metadata": {}}
-        shown = (served or self._served).from_storage(manifest)
-        return ownable(shown, self._actor.subresource, has_status=self._served.kind.status)
+        part: Manifest = {}
+        if manifest is not None:
+            shown = (served or self._served).from_storage(manifest)
+            part = ownable(shown, self._actor.subresource, has_status=self._served.kind.status)
+        return part if self._actor.subresource else {"metadata": {}, **part}
 
     def difference(self, old: Manifest | None, new: Manifest, api_version: str) -> Difference:
         """Both in the storage version; call with one pair only. An unknown version has no differences."""
@@ -114,7 +115,7 @@ def track_update(
     mine = comparer.difference(old, new, actor.api_version)
     before: Entry = {}
     owners: list[Entry] = []
-    for entry in entries_of(old):
+    for entry in _base(old, new):
         if actor.is_of(entry):
             before = entry
             continue
@@ -124,6 +125,25 @@ def track_update(
     if owned:
         owners.append(before if owned == fields_of_entry(before) else actor.entry(owned))
     return with_owners(new, capped(owners))
+
+
+def _base(old: Manifest | None, new: Manifest) -> list[Entry]:
+    """The owners before the update: what the client says if it is sound (kubectl rewrites owners when it turns from
+    client-side to server-side apply), else what was kept.
+    """
+    told = new["metadata"].get("managedFields") if old is not None else None
+    return list(told) if told and all(map(_is_sound, told)) else entries_of(old)
+
+
+def _is_sound(entry: Any) -> bool:
+    return (
+        isinstance(entry, dict)
+        and entry.get("operation") in ("Apply", "Update")
+        and entry.get("fieldsType") == "FieldsV1"
+        and all(isinstance(entry.get(name), str) for name in ("manager", "apiVersion", "time"))
+        and isinstance(entry.get("subresource", ""), str)
+        and is_sound(entry.get("fieldsV1"))
+    )
 
 
 def less(entry: Entry, lost: Fields) -> list[Entry]:

@@ -105,7 +105,7 @@ async def running(certificate: Path, *, log_limit: int = 10_000) -> AsyncIterato
         )
         http = uvicorn.Server(config)
         serving = asyncio.create_task(http.serve(sockets=[listener]))
-        while not http.started:
+        while not http.started:  # noqa: ASYNC110 (uvicorn has no event for it)
             await asyncio.sleep(0.01)
         yield Running(server, storage, url, missing)
         server.stopping.set()

@@ -17,9 +17,9 @@ CONDITIONS = {
     "x-kubernetes-list-map-keys": ["type"],
     "items": {
         "type": "object",
-        "properties": {
-            name: STRING for name in ("type", "status", "reason", "message", "lastTransitionTime")
-        },
+        "properties": dict.fromkeys(
+            ("type", "status", "reason", "message", "lastTransitionTime"), STRING
+        ),
     },
 }
 
