@@ -4,8 +4,8 @@
 HTTP), with `sandbox.token` as the bearer token of its one user. It has nodes, pods and Jobs that live and end,
 admission webhooks, garbage collection and faults on demand, and it is gone without a trace when the block ends.
 
-From the outside in: faults, then the request's particulars, then the API server, then wrong watches, admission, the
-two faces of events, and memory. Nothing in here schedules, queues or decides quotas.
+From the outside in: faults, kubectl's dialects, the request's particulars, the API server, wrong watches, admission,
+the two faces of events, and memory. Nothing in here schedules, queues or decides quotas.
 """
 
 import asyncio
@@ -27,6 +27,7 @@ from app.apiserver.application import build_app
 from app.apiserver.context import Attributes, Server
 from app.apiserver.kinds import Kind
 from app.apiserver.memory import MemoryStorage
+from app.apiserver.paths import Target
 from app.apiserver.registry import Registry
 from app.apiserver.storage import Storage, User
 from app.core.manifests import Manifest
@@ -39,6 +40,7 @@ from app.sandbox.admission.chain import AdmittingStorage
 from app.sandbox.admission.webhooks import Webhooks
 from app.sandbox.certificates import new_identity
 from app.sandbox.controllers import Controllers
+from app.sandbox.dialects.layer import DialectLayer
 from app.sandbox.faults.control import ControlLayer
 from app.sandbox.faults.http import FaultLayer
 from app.sandbox.faults.plan import Faults
@@ -203,7 +205,8 @@ class Sandbox:
             stopping=self._stopping,
             git_version=f"v1.{self.settings.minor}.0-sandbox",
         )
-        faulty = FaultLayer(RequestReader(build_app(server)), self.faults)
+        understood = DialectLayer(RequestReader(build_app(server)), self._find)
+        faulty = FaultLayer(understood, self.faults)
         return ControlLayer(
             faulty, self.faults, authenticate=self._authenticate, compact=self.compact
         )
@@ -213,6 +216,12 @@ class Sandbox:
         if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
             raise Unauthorized("Unauthorized")
         return _ADMIN
+
+    async def _find(self, target: Target) -> Manifest | None:
+        for kind in self.kinds.all:
+            if kind.key == (target.group, target.plural) and target.name is not None:
+                return await self.storage.get(kind, target.namespace, target.name)
+        return None
 
     def _kind_of(self, manifest: Manifest) -> Kind:
         wanted = (manifest.get("apiVersion"), manifest.get("kind"))

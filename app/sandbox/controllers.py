@@ -56,6 +56,7 @@ class Controllers:
         self, writer: Writer, storage: Storage, kinds: Catalogue, character: Character
     ) -> None:
         self._tasks: list[asyncio.Task[None]] = []
+        self._closing: list[Callable[[], None]] = []
         self.informers = {
             kind.key: Informer(storage, kind) for kind in kinds.all if _is_cached(kind)
         }
@@ -80,21 +81,21 @@ class Controllers:
             self._run(informer.run(), f"informer-{informer.kind.plural}")
         self._run(self._binder.run(), "binder")
         self._work(self._jobs.queue, self._jobs.sync)
+        self._work(self._jobs.stray_queue, self._jobs.sync_stray)
         self._work(self._kubelet.pod_queue, self._kubelet.sync_pod)
         self._work(self._kubelet.node_queue, self._kubelet.sync_node)
         self._work(self._garbage.queue, self._garbage.sync)
         self._work(self._namespaces.queue, self._namespaces.sync)
 
     async def stop(self) -> None:
-        for queue in (self._jobs.queue, self._kubelet.pod_queue, self._kubelet.node_queue):
-            queue.close()
-        self._garbage.queue.close()
-        self._namespaces.queue.close()
+        for close in self._closing:
+            close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _work(self, queue: WorkQueue[K], handle: Callable[[K], Awaitable[None]]) -> None:
+        self._closing.append(queue.close)
         for number in range(_WORKERS):
             self._run(queue.work(handle), f"{queue.name}-{number}")
 

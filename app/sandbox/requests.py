@@ -19,7 +19,7 @@ from app.errors import NotFound
 Operation = Literal["CREATE", "UPDATE", "DELETE"]
 
 _VERBS = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
-_MAX_BODY_BYTES = 64 * 1024
+_MAX_BODY_BYTES = 3 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,14 +123,20 @@ def _warning(text: str) -> bytes:
     return f'299 - "{quoted}"'.encode("latin-1", "replace")
 
 
-async def _read(receive: Receive) -> tuple[bytes, Receive]:
-    """Read the body, and return a `receive` that gives it again."""
+async def read_whole(receive: Receive) -> bytes:
+    """Read a body of moderate size; what is beyond it is left unread."""
     body, more = b"", True
     while more and len(body) <= _MAX_BODY_BYTES:
         message = await receive()
         body += message.get("body", b"")
         more = message.get("more_body", False) and message["type"] == "http.request"
-    replay: list[Message] = [{"type": "http.request", "body": body, "more_body": more}]
+    return body
+
+
+async def _read(receive: Receive) -> tuple[bytes, Receive]:
+    """Read the body, and return a `receive` that gives it again."""
+    body = await read_whole(receive)
+    replay: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def again() -> Message:
         return replay.pop() if replay else await receive()

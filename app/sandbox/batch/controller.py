@@ -19,7 +19,6 @@ from app.sandbox.batch.rules import Rules
 from app.sandbox.batch.tally import Memory
 from app.sandbox.informer import Informer, Key, key_of
 from app.sandbox.recorder import Recorder
-from app.sandbox.times import moment
 from app.sandbox.work import WorkQueue
 from app.sandbox.writer import Writer
 
@@ -34,6 +33,7 @@ class _Notes:
     memory: Memory = field(default_factory=Memory)
     job_revision: int = 0
     pod_revision: int = 0
+    finished_at: datetime | None = None  # as seen here: the status keeps whole seconds only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +47,7 @@ class JobController:
         self, writer: Writer, caches: Caches, recorder: Recorder, *, pace: Pace, rules: Rules
     ) -> None:
         self.queue: WorkQueue[Key] = WorkQueue("jobs")
+        self.stray_queue: WorkQueue[Key] = WorkQueue("stray-pods")
         self._writer = writer
         self._jobs = caches.jobs
         self._pods = caches.pods
@@ -67,16 +68,36 @@ class JobController:
 
     def _job_changed(self, new: Manifest | None, old: Manifest | None) -> None:
         changed = new or old
-        if changed is not None:
-            self.queue.add(key_of(changed))
+        if changed is None:
+            return
+        self.queue.add(key_of(changed))
+        if new is None:
+            for pod in self._pods.owned(changed["metadata"]["uid"]):
+                self.stray_queue.add(key_of(pod))
 
     def _pod_changed(self, new: Manifest | None, old: Manifest | None) -> None:
         pod = new or old
         if pod is None:
             return
-        for owner in pod["metadata"].get("ownerReferences") or ():
-            if owner.get("controller") and owner["kind"] == "Job":
-                self.queue.add((pod["metadata"]["namespace"], owner["name"]))
+        owner = facts.controlling_job(pod)
+        if owner is not None:
+            self.queue.add((pod["metadata"]["namespace"], owner["name"]))
+        if new is not None and facts.tracked(new) and self._is_stray(new):
+            self.stray_queue.add(key_of(new))
+
+    def _is_stray(self, pod: Manifest) -> bool:
+        """Tell whether the Job that should count this pod is gone, or has disowned it."""
+        owner = facts.controlling_job(pod)
+        if owner is None:
+            return True
+        job = self._jobs.objects.get((pod["metadata"]["namespace"], owner["name"]))
+        return job is None or job["metadata"]["uid"] != owner["uid"]
+
+    async def sync_stray(self, key: Key) -> None:
+        """Nobody counts such a pod: let go of it."""
+        pod = self._pods.objects.get(key)
+        if pod is not None and facts.tracked(pod) and self._is_stray(pod):
+            await self._writer.drop_finalizer(self._pods.kind, pod, facts.TRACKING_FINALIZER)
 
     async def sync(self, key: Key) -> None:
         await self._catch_up(key)
@@ -165,13 +186,12 @@ class JobController:
     async def _tidy(self, key: Key, job: Manifest) -> None:
         """Let go of pods that ended with the Job, and remove the Job itself when its time has come."""
         notes = self._own_notes(key, job)
+        notes.finished_at = notes.finished_at or self._clock()
         await self._release([pod for pod in self._pods_of(job) if facts.tracked(pod)], notes)
         ttl_s = job["spec"].get("ttlSecondsAfterFinished")
         if ttl_s is None or facts.deleting(job):
             return
-        status = facts.status_of(job)
-        over = facts.condition(status, "Complete") or facts.condition(status, "Failed") or {}
-        due = moment(over["lastTransitionTime"]) + timedelta(seconds=ttl_s / self._pace.speed)
+        due = notes.finished_at + timedelta(seconds=ttl_s / self._pace.speed)
         left_s = (due - self._clock()).total_seconds()
         if left_s > 0:
             self.queue.add_later(key, left_s)

@@ -93,3 +93,9 @@ def completion_index(pod: Manifest) -> int | None:
 def controller_uid(manifest: Manifest) -> str | None:
     references: Iterable[Manifest] = manifest["metadata"].get("ownerReferences") or ()
     return next((str(one["uid"]) for one in references if one.get("controller")), None)
+
+
+def controlling_job(pod: Manifest) -> Manifest | None:
+    """Return the reference to the Job that owns the pod, if one does."""
+    references: Iterable[Manifest] = pod["metadata"].get("ownerReferences") or ()
+    return next((one for one in references if one.get("controller") and one["kind"] == "Job"), None)

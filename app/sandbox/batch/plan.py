@@ -89,14 +89,17 @@ def plan(
     if end is not None:
         settled = not active and not status["terminating"]
         status, happenings = _ended(status, end, now, settled=settled)
+    memory = count.memory
+    if status.get("startTime") != facts.status_of(job).get("startTime"):
+        memory = replace(memory, started_at=now)
     return Plan(
         status=status,
-        remember=count.memory,
+        remember=memory,
         create=moves.create,
         delete=moves.delete,
         release=_released(job, count, end),
         happenings=happenings,
-        again_at=_earliest(moves.again_at, deadline(job, status, pace.speed)),
+        again_at=_earliest(moves.again_at, deadline(job, status, memory, pace.speed)),
     )
 
 

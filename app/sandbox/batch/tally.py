@@ -21,6 +21,7 @@ class Memory:
     )  # uids of pods that are in the status but still have the finalizer
     failures: int = 0  # since the last success
     last_failure_at: datetime | None = None
+    started_at: datetime | None = None  # to the microsecond, where the status keeps whole seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from app.core.manifests import Manifest
 from app.sandbox.batch import facts
-from app.sandbox.batch.tally import Tally
-from app.sandbox.times import moment
+from app.sandbox.batch.tally import Memory, Tally
+from app.sandbox.times import moment, stamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +35,19 @@ def verdict(job: Manifest, count: Tally, now: datetime, speed: float) -> Verdict
     if count.failed > job["spec"]["backoffLimit"]:
         message = "Job has reached the specified backoff limit"
         return Verdict(fails=True, reason="BackoffLimitExceeded", message=message)
-    over_at = deadline(job, status, speed)
+    over_at = deadline(job, status, count.memory, speed)
     if over_at is not None and now >= over_at:
         message = "Job was active longer than specified deadline"
         return Verdict(fails=True, reason="DeadlineExceeded", message=message)
     return None
 
 
-def deadline(job: Manifest, status: Manifest, speed: float) -> datetime | None:
+def deadline(job: Manifest, status: Manifest, memory: Memory, speed: float) -> datetime | None:
     """Return when ``activeDeadlineSeconds`` runs out; the clock stands still while suspended."""
     limit, started = job["spec"].get("activeDeadlineSeconds"), status.get("startTime")
     if limit is None or started is None or facts.suspended(job):
         return None
-    return moment(started) + timedelta(seconds=limit / speed)
+    exact = memory.started_at
+    if exact is None or stamp(exact) != started:
+        exact = moment(started)
+    return exact + timedelta(seconds=limit / speed)
