@@ -38,13 +38,12 @@ class Answer:
 
 
 class Client:
-    def __init__(self, sandbox: Sandbox, session: aiohttp.ClientSession) -> None:
-        self._sandbox = sandbox
+    def __init__(
+        self, url: str, session: aiohttp.ClientSession, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self._url = url
         self._session = session
-        authority = sandbox.certificate_authority
-        self._tls: ssl.SSLContext | bool = True
-        if authority is not None:
-            self._tls = ssl.create_default_context(cadata=authority.decode())
+        self._tls: ssl.SSLContext | bool = tls or True
 
     async def call(
         self,
@@ -56,7 +55,7 @@ class Client:
     ) -> Answer:
         async with self._session.request(
             method,
-            self._sandbox.url + path,
+            self._url + path,
             params=query,
             data=None if body is None else json.dumps(body),
             headers={"Content-Type": media},
@@ -95,7 +94,7 @@ class Client:
     @asynccontextmanager
     async def watching(self, path: str, **query: str) -> AsyncIterator[AsyncIterator[Object]]:
         async with self._session.get(
-            self._sandbox.url + path,
+            self._url + path,
             params={"watch": "true", **query},
             ssl=self._tls,
             timeout=aiohttp.ClientTimeout(total=20),
@@ -112,8 +111,10 @@ async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[Object]:
 @asynccontextmanager
 async def client_of(sandbox: Sandbox) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {sandbox.token}"}
+    authority = sandbox.certificate_authority
+    tls = None if authority is None else ssl.create_default_context(cadata=authority.decode())
     async with aiohttp.ClientSession(headers=headers) as session:
-        yield Client(sandbox, session)
+        yield Client(sandbox.url, session, tls)
 
 
 @dataclass(frozen=True)

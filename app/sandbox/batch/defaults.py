@@ -28,7 +28,12 @@ def fill_job(job: Manifest) -> None:
     template = spec.setdefault("template", {})
     template.setdefault("metadata", {})
     fill_pod_spec(template.setdefault("spec", {}))
-    labels = template["metadata"].get("labels")
+    fill_labels(job)
+
+
+def fill_labels(job: Manifest) -> None:
+    """A Job without labels has those of its template, the generated ones included."""
+    labels = job["spec"]["template"]["metadata"].get("labels")
     if labels and not job["metadata"].get("labels"):
         job["metadata"]["labels"] = dict(labels)
 

@@ -8,7 +8,7 @@ from app.apiserver.kinds import AGE, Column, Kind, Prepare
 from app.core.manifests import Manifest
 from app.errors import Invalid
 from app.sandbox.batch import facts
-from app.sandbox.batch.defaults import fill_job, fill_selector
+from app.sandbox.batch.defaults import fill_job, fill_labels, fill_selector
 from app.sandbox.batch.rules import Rules, job_faults, update_faults
 from app.sandbox.batch.status_rules import status_faults
 from app.sandbox.kinds.schema import CONDITIONS, POD_TEMPLATE, anything, flag, number, text
@@ -47,6 +47,7 @@ def _prepare(rules: Rules) -> Prepare:
         fill_job(new)
         if old is None:
             fill_selector(new)
+            fill_labels(new)
             new["status"] = {}
             faults = job_faults(new)
         else:
