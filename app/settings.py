@@ -42,7 +42,7 @@ class Settings(BaseSettings):
     def load(cls) -> Self:
         """Read the environment; raises Misconfigured naming each wrong variable."""
         known = {PREFIX + name.upper() for name in cls.model_fields} | FOREIGN
-        stray = sorted(name for name in os.environ if name.startswith(PREFIX) and name not in known)
+        stray = sorted(name for name in os.environ if _is_ours(name) and name not in known)
         if stray:
             raise Misconfigured(
                 f"unknown setting {', '.join(stray)}: known are {', '.join(sorted(known - FOREIGN))}"
@@ -57,5 +57,12 @@ class Settings(BaseSettings):
             raise Misconfigured("; ".join(faults)) from None
 
 
-FOREIGN = {"SLUICE_KUBE_ASSETS", "SLUICE_VECTORS"}
-"""Read by the tests alone."""
+FOREIGN = {"SLUICE_KUBE_ASSETS", "SLUICE_VECTORS", "SLUICE_SUPERVISED_BY"}
+"""Read by the tests alone, and by `serve` in the processes it starts."""
+
+SERVICE_LINKS = ("SLUICE_PORT", "SLUICE_SERVICE_")
+"""Kubernetes tells every pod about a Service named sluice in variables that begin so."""
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith(PREFIX) and not name.startswith(SERVICE_LINKS)

@@ -8,60 +8,15 @@ Stamping uid, timestamps and generation is not done here; the server does it, an
 """
 
 import asyncio
-from bisect import bisect_right
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
 
 from app.apiserver.kinds import Kind
+from app.apiserver.shelf import Shelf
 from app.apiserver.storage import Change, Listing, User, WatchBatch, WatchEvent
 from app.core.manifests import Manifest
 from app.errors import Gone
 
 TypeKey = tuple[str, str]
-Place = tuple[str, str]  # (namespace or "", name)
-
-
-@dataclass(slots=True)
-class _Shelf:
-    """One kind's objects and its log."""
-
-    objects: dict[Place, Manifest] = field(default_factory=dict)
-    order: list[Manifest] | None = None  # all objects, sorted; None after a change
-    log: list[WatchEvent] = field(default_factory=list)
-    horizon: int = 0  # the number of the newest change that the log has forgotten
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
-
-    def record(self, event: WatchEvent, limit: int) -> None:
-        self.order = None
-        self.log.append(event)
-        if len(self.log) >= 2 * limit:
-            self.forget(self.log[-limit - 1].resource_version)
-        self.changed.set()
-        self.changed = asyncio.Event()
-
-    def forget(self, number: int) -> None:
-        cut = bisect_right(self.log, number, key=_number)
-        if cut:
-            self.horizon = self.log[cut - 1].resource_version
-            del self.log[:cut]
-
-    def since(self, number: int) -> Sequence[WatchEvent]:
-        if number < self.horizon:
-            raise Gone(f"too old resource version: {number} ({self.horizon})")
-        return self.log[bisect_right(self.log, number, key=_number) :]
-
-    def sorted(self) -> list[Manifest]:
-        if self.order is None:
-            self.order = [self.objects[place] for place in sorted(self.objects)]
-        return self.order
-
-
-def _number(event: WatchEvent) -> int:
-    return event.resource_version
-
-
-def _place(namespace: str | None, name: str) -> Place:
-    return (namespace or "", name)
 
 
 class MemoryStorage:
@@ -71,13 +26,13 @@ class MemoryStorage:
         self.revision = 0
         self._log_limit = log_limit
         self._progress_s = progress_s
-        self._shelves: dict[TypeKey, _Shelf] = {}
+        self._shelves: dict[TypeKey, Shelf] = {}
 
-    def _shelf(self, kind: Kind) -> _Shelf:
-        return self._shelves.setdefault(kind.key, _Shelf())
+    def _shelf(self, kind: Kind) -> Shelf:
+        return self._shelves.setdefault(kind.key, Shelf())
 
     async def get(self, kind: Kind, namespace: str | None, name: str) -> Manifest | None:
-        return self._shelf(kind).objects.get(_place(namespace, name))
+        return self._shelf(kind).find(namespace, name)
 
     async def list(self, kind: Kind, namespace: str | None) -> Listing:
         shelf = self._shelf(kind)
@@ -96,25 +51,21 @@ class MemoryStorage:
         user: User,  # noqa: ARG002 (memory keeps no audit)
         dry_run: bool,
     ) -> Manifest | None:
-        place = _place(namespace, name)
-        old = self._shelf(kind).objects.get(place)
+        shelf = self._shelf(kind)
+        old = shelf.find(namespace, name)
         new = change(old)
         if new is old:
             return old
         if dry_run:
             return old if new is None else new
-        return self._commit(self._shelf(kind), place, old, new)
+        return self._commit(shelf, old, new)
 
-    def _commit(
-        self, shelf: _Shelf, place: Place, old: Manifest | None, new: Manifest | None
-    ) -> Manifest:
+    def _commit(self, shelf: Shelf, old: Manifest | None, new: Manifest | None) -> Manifest:
         self.revision += 1
         stamped = _stamp(old if new is None else new, self.revision)
         if new is None:
-            del shelf.objects[place]
             event = WatchEvent("DELETED", stamped, old, self.revision)
         else:
-            shelf.objects[place] = stamped
             event = WatchEvent("MODIFIED" if old else "ADDED", stamped, old, self.revision)
         shelf.record(event, self._log_limit)
         return stamped
@@ -146,8 +97,7 @@ class MemoryStorage:
     def compact(self) -> None:
         """Forget all changes so far: every watch that is not up to date gets `Gone`."""
         for shelf in self._shelves.values():
-            shelf.forget(self.revision)
-            shelf.horizon = self.revision
+            shelf.close(self.revision)
 
 
 def _lives_in(event: WatchEvent, namespace: str) -> bool:

@@ -40,7 +40,9 @@ class CycleLoop:
     clock: Callable[[], datetime]
     wake: asyncio.Event
     decided: Callable[[], None]
-    """Called after each commit: sync has work, statuses may have changed."""
+    """Called after each commit: sync has work."""
+    moved: Callable[[], None]
+    """Called when the image is newer than it was: statuses may have changed."""
     notices: Notices
     following: Following = field(init=False)
     _own: dict[str, int] = field(default_factory=dict)
@@ -59,6 +61,8 @@ class CycleLoop:
     async def step(self) -> bool:
         """One round; whether anything moved."""
         moved = await self.following.catch_up()
+        if moved:
+            self.moved()
         moved = await self._move_on() or moved
         return await self._schedule() or moved
 
@@ -140,6 +144,7 @@ class CycleLoop:
         self._own |= outcome.roots
         self.following.take_own(outcome.changes)
         self.decided()
+        self.moved()
         return outcome
 
     def _tell(self, result: CycleResult, rows: dict[str, StoredWorkload], outcome: Outcome) -> None:

@@ -77,7 +77,8 @@ class Service:
             policy=given.policy,
             clock=given.clock,
             wake=self._cycle_wake,
-            decided=self._after_commit,
+            decided=self._sync_wake.set,
+            moved=self._moved.set,
             notices=notices,
         )
         self._sync = SyncLoop(
@@ -142,8 +143,7 @@ class Service:
         hints = listen(self._given.database.url)
         async with contextlib.aclosing(hints):
             async for _ in hints:
-                self._after_commit()
-                self._cycle_wake.set()
+                self._after_intake()
 
     async def _reenlist(self) -> None:
         """A workload was deleted, its job was not: the job queues again, under a new workload."""
@@ -173,10 +173,6 @@ class Service:
         return sorted(
             one.uid for one in image.workloads.values() if one.deleting and one.admission is None
         )
-
-    def _after_commit(self) -> None:
-        self._sync_wake.set()
-        self._moved.set()
 
     def _after_intake(self) -> None:
         self._cycle_wake.set()

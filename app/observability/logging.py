@@ -52,5 +52,5 @@ def setup(level: str, style: str) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level.upper())
-    for noisy in ("uvicorn.access", "asyncio"):
+    for noisy in ("uvicorn", "alembic", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)

@@ -39,10 +39,15 @@ async def touched_by(tx: Runs, edits: Sequence[Edit]) -> tuple[str, ...]:
     shaping = [edit for edit in edits if _reshapes(edit)]
     if not shaping:
         return ()
-    await tx.execute(select(func.pg_advisory_xact_lock(_EDITS_LOCK)))
+    await hold_edits(tx)
     if any(edit.kind.kind not in _PLACED for edit in shaping):
         return await _all_roots(tx, shaping)
     return tuple(sorted(await _roots_of(tx, shaping)))
+
+
+async def hold_edits(tx: Runs) -> None:
+    """Hold back everybody else's edits of quota until this transaction ends."""
+    await tx.execute(select(func.pg_advisory_xact_lock(_EDITS_LOCK)))
 
 
 async def lock(tx: Runs, names: Iterable[str]) -> dict[str, int]:

@@ -1,0 +1,58 @@
+"""The whole front door as one ASGI application: the Kubernetes face, the webhooks, health.
+
+The watch cache lives as long as the application serves; readiness means that Postgres answers and the cache is loaded.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from starlette.applications import Starlette
+
+from app.api.access import Access
+from app.api.kinds import KINDS
+from app.api.storage import PostgresStorage
+from app.api.watch_cache import WatchCache
+from app.apiserver.application import build_app
+from app.apiserver.context import Server
+from app.apiserver.registry import Registry
+from app.store.session import Database
+from app.webhooks.application import routes as webhook_routes
+
+GIT_VERSION = "v1.37.0-sluice"
+"""What ``kubectl version`` is told: the Kubernetes whose API conventions this face follows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontDoor:
+    """The application, and what its runner must keep going and then set."""
+
+    app: Starlette
+    run: Callable[[], Awaitable[None]]
+    stopping: asyncio.Event
+
+
+def front_door(database: Database, clock: Callable[[], datetime]) -> FrontDoor:
+    cache, access, stopping = WatchCache(database), Access(database, clock), asyncio.Event()
+
+    async def ready() -> Mapping[str, str]:
+        missing = {} if cache.loaded.is_set() else {"cache": "not loaded yet"}
+        return missing if await database.ready() else {**missing, "database": "does not answer"}
+
+    def has_queue(namespace: str, name: str) -> bool:
+        return cache.peek("LocalQueue", namespace, name) is not None
+
+    server = Server(
+        registry=Registry(KINDS),
+        storage=PostgresStorage(database, cache),
+        authenticate=access.authenticate,
+        authorize=access.authorize,
+        ready=ready,
+        clock=clock,
+        stopping=stopping,
+        git_version=GIT_VERSION,
+    )
+    app = build_app(server)
+    app.router.routes[:0] = webhook_routes(has_queue)
+    return FrontDoor(app=app, run=cache.run, stopping=stopping)

@@ -1,0 +1,189 @@
+"""The one place where parts are joined: settings in, running roles out.
+
+Two roles make the service. They meet only in Postgres: the *engine* leads or stands by, the *api* answers people and
+webhooks, so a cycle never delays a request. Whoever runs them (`sluice serve`, a Deployment, a test) stops them by
+cancelling.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+import uuid
+from collections.abc import Awaitable, Callable
+from types import FrameType
+from urllib.parse import urlsplit
+
+import structlog
+import uvicorn
+import uvloop
+
+from app import certificates, clock
+from app.api.application import FrontDoor, front_door
+from app.certificates import Certificates
+from app.core.policy import DEFAULT
+from app.engine.leader import Leader
+from app.engine.registration import Endpoint
+from app.engine.service import Service, Surroundings
+from app.engine.supervisor import keep
+from app.errors import Misconfigured, Unavailable
+from app.kube import kubeconfig
+from app.kube.client import KubeClient
+from app.kube.config import SERVICE_ACCOUNT, ClusterConfig, in_cluster
+from app.settings import Settings
+from app.store import migrate
+from app.store.lease import Lease
+from app.store.session import Database
+
+log = structlog.get_logger("sluice")
+
+KUBE_SYSTEM = "kube-system"
+GRACE_S = 3
+RETRY_S = 2.0
+SCHEMA_WAIT_S = 60.0
+
+
+async def run_engine(settings: Settings) -> None:
+    """Lead, or stand by to lead."""
+    config = cluster_config(settings)
+    database = await open_database(settings, "sluice-engine", pool_size=8)
+    lease_database = await open_database(settings, "sluice-lease", pool_size=2)
+    try:
+        async with KubeClient(config) as client:
+            given = _surroundings(settings, database, client)
+
+            async def body(lease: Lease) -> None:
+                await Service(given, lease).run()
+
+            leader = Leader(lease_database, given.instance)
+            await keep("leader", lambda: leader.lead_for_ever(body))
+    finally:
+        await database.close()
+        await lease_database.close()
+
+
+async def run_api(settings: Settings) -> None:
+    """Serve the Kubernetes face and the webhooks over TLS."""
+    tls = serving_certificates(settings)
+    database = await open_database(settings, "sluice-api", pool_size=8)
+    door = front_door(database, clock.now)
+    config = uvicorn.Config(
+        door.app,
+        host=settings.api_host,
+        port=settings.api_port,
+        ssl_context_factory=lambda _config, _default: _server_context(tls),
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+    )
+    server = _Server(config, door)
+    cache = asyncio.create_task(keep("cache", door.run))
+    try:
+        await server.serve()
+    finally:
+        cache.cancel()
+        await database.close()
+
+
+class _Server(uvicorn.Server):
+    """Ends open watches before it waits for connections to close."""
+
+    def __init__(self, config: uvicorn.Config, door: FrontDoor) -> None:
+        super().__init__(config)
+        self._door = door
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._door.stopping.set()
+        super().handle_exit(sig, frame)
+
+
+def run_until_stopped(role: Callable[[], Awaitable[None]]) -> None:
+    """Run a role until SIGTERM or SIGINT; both end it in order."""
+
+    async def main() -> None:
+        task = asyncio.ensure_future(role())
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            log.info("stopped")
+
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        runner.run(main())
+
+
+def database_url(settings: Settings) -> str:
+    if settings.database_url is None:
+        raise Misconfigured("DATABASE_URL is not set: name the Postgres database to use")
+    return settings.database_url.get_secret_value()
+
+
+async def open_database(settings: Settings, name: str, *, pool_size: int = 5) -> Database:
+    """Connect, waiting for a database that is down, and refuse a schema that does not fit."""
+    url = database_url(settings)
+    while True:
+        try:
+            await migrate.check(url, wait_s=SCHEMA_WAIT_S)
+            return await Database.open(url, application_name=name, pool_size=pool_size)
+        except Unavailable as error:
+            log.warning("database.unreachable", error=error.message, again_in_s=RETRY_S)
+            await asyncio.sleep(RETRY_S)
+
+
+def cluster_config(settings: Settings) -> ClusterConfig:
+    """The cluster whose jobs are gated. Raises Misconfigured where none can be found."""
+    if settings.kubeconfig is not None:
+        return kubeconfig.load(settings.kubeconfig, settings.kube_context)
+    if SERVICE_ACCOUNT.exists():
+        return in_cluster()
+    raise Misconfigured(
+        "no cluster to serve: set KUBECONFIG to a kubeconfig file (or try `sluice demo`, which brings its own)"
+    )
+
+
+def serving_certificates(settings: Settings) -> Certificates:
+    hosts = ["localhost", "127.0.0.1", f"sluice.{settings.namespace}.svc"]
+    if settings.webhook_url:
+        hosts.append(urlsplit(settings.webhook_url).hostname or "localhost")
+    names = list(dict.fromkeys(hosts))
+    return certificates.ensure(settings.data_dir / "certificates", names, clock.now())
+
+
+def _surroundings(settings: Settings, database: Database, client: KubeClient) -> Surroundings:
+    tls = serving_certificates(settings)
+    endpoint = Endpoint(ca=tls.ca_pem(), namespace=settings.namespace, url=_webhook_url(settings))
+    return Surroundings(
+        database=database,
+        client=client,
+        endpoint=endpoint,
+        policy=DEFAULT,
+        instance=f"{socket.gethostname()}-{os.getpid()}",
+        clock=clock.now,
+        new_uid=lambda: str(uuid.uuid4()),
+        unmanaged=frozenset({KUBE_SYSTEM, settings.namespace}),
+    )
+
+
+def _webhook_url(settings: Settings) -> str | None:
+    """Ourselves on this machine, unless told otherwise; in a cluster, the Service."""
+    if settings.webhook_url is not None:
+        return settings.webhook_url
+    if settings.kubeconfig is None:
+        return None
+    return f"https://127.0.0.1:{settings.api_port}"
+
+
+def _server_context(tls: Certificates) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(tls.certificate, tls.key)
+    return context
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    return uvloop.new_event_loop()
