@@ -29,7 +29,7 @@ from app.core.decisions import (
     Preempt,
     Requeue,
 )
-from app.core.flavors import Mode
+from app.core.fungibility import Mode
 from app.core.image import Image
 from app.core.model import Admission, ClusterQueue, PreemptionPolicy, Workload
 from app.core.nomination import Nomination, Nominator, Rejection, why_not

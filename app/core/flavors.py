@@ -11,16 +11,13 @@ What earlier pod sets of the same workload take counts as taken. Whether preempt
 ``Oracle``, so this module knows nothing of victims. Affinity and selectors are judged on a flavor's own labels only.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 
 from app.core.decisions import Cursor, FlavorFact, PendingReason
+from app.core.fungibility import Mode, Standing, is_preferred, may_stop, worst
 from app.core.model import (
     ClusterQueue,
-    Fungibility,
-    FungibilityPolicy,
-    FungibilityPreference,
     PodSetAdmission,
     PodShape,
     ResourceFlavor,
@@ -29,28 +26,6 @@ from app.core.model import (
 from app.core.quota import Node
 from app.core.requests import PodSetRequest
 from app.core.resources import PODS, FlavorResource, Requests, plus, total, written
-
-
-class Mode(IntEnum):
-    """How a request meets a quota, from worst to best."""
-
-    NO_FIT = 0
-    NO_CANDIDATES = 1
-    PREEMPT = 2
-    RECLAIM = 3
-    FIT = 4
-
-    @property
-    def needs_preemption(self) -> bool:
-        return Mode.NO_FIT < self < Mode.FIT
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A mode, and the height of the cohort it borrows from."""
-
-    mode: Mode
-    height: int = 0
 
 
 #: Could preemption make room for this much of one flavor and resource?
@@ -149,12 +124,14 @@ def assign(
                 usage[fr] = plus(usage.get(fr, 0), one.requests[resource])
         if any(one.mode is Mode.NO_FIT for one in chosen):
             break
+    if not market.queue.groups and any(request.count for request in requests):
+        done = {}  # a queue without any quota runs nothing, not even what asks for nothing
     pod_sets = tuple(done[place] for place in sorted(done))
     standings = [choice.standing for one in pod_sets for choice in one.choices.values()]
     return Assignment(
         pod_sets=pod_sets,
         usage=usage,
-        mode=min((one.mode for one in pod_sets), default=Mode.FIT),
+        mode=min((one.mode for one in pod_sets), default=Mode.NO_FIT),
         height=max((standing.height for standing in standings), default=0),
     )
 
@@ -193,41 +170,41 @@ class _Scan:
     ) -> list[PodSetChoice]:
         name = requests[0].pod_set.name
         shapes = [request.pod_set.shape for request in requests]
-        together = total(*wanted)
-        choices: dict[str, Choice] = {}
-        failed = False
-        for resource in sorted(together):
-            if resource in choices or failed:
-                continue
-            group = _covering(self.market.queue, resource)
-            if group is None:
-                failed = together[resource] > 0
-                if failed:
-                    self._unavailable(name, resource, together[resource])
-                continue
-            mine = {r: v for r, v in sorted(together.items()) if r in group.resources}
-            found = self._best(name, shapes, group, mine, start=cursor.get(resource, -1) + 1)
-            choices.update(found)
-            failed = not found
-        if failed:
-            choices = {}
-        mode = (
-            Mode.NO_FIT
-            if failed
-            else min((choice.standing.mode for choice in choices.values()), default=Mode.FIT)
-        )
-        facts = () if mode is Mode.FIT else tuple(self.facts)
+        found = self._flavors_of(name, shapes, total(*wanted), cursor)
+        choices, mode = found if found is not None else ({}, Mode.NO_FIT)
         return [
             PodSetChoice(
                 name=request.pod_set.name,
                 count=request.count,
                 requests=asked,
                 choices={r: choices[r] for r in sorted(asked) if r in choices},
-                facts=facts,
+                facts=() if mode is Mode.FIT else tuple(self.facts),
                 mode=mode,
             )
             for request, asked in zip(requests, wanted, strict=True)
         ]
+
+    def _flavors_of(
+        self, name: str, shapes: Sequence[PodShape], wanted: Requests, cursor: Mapping[str, int]
+    ) -> tuple[dict[str, Choice], Mode] | None:
+        """A flavor from each resource group that is asked for; None as soon as one has none to give."""
+        choices: dict[str, Choice] = {}
+        fits = True
+        for resource in sorted(wanted):
+            group = _covering(self.market.queue, resource)
+            if resource in choices or (group is None and wanted[resource] == 0):
+                continue
+            if group is None:
+                self._unavailable(name, resource, wanted[resource])
+                return None
+            mine = {r: v for r, v in sorted(wanted.items()) if r in group.resources}
+            best = self._best(name, shapes, group, mine, start=cursor.get(resource, -1) + 1)
+            if best is None:
+                return None
+            fits = fits and best[0].mode is Mode.FIT
+            choices.update(best[1])
+        modes = [choice.standing.mode for choice in choices.values()]
+        return choices, Mode.FIT if fits else min(modes)
 
     def _best(
         self,
@@ -236,9 +213,9 @@ class _Scan:
         group: ResourceGroup,
         wanted: Requests,
         start: int,
-    ) -> dict[str, Choice]:
-        """The flavor of a resource group to take; empty when none fits even with preemption."""
-        fungibility = self.market.queue.fungibility
+    ) -> tuple[Standing, dict[str, Choice]] | None:
+        """The flavor of a resource group to take and what it is worth; None when all are hopeless."""
+        rules = self.market.queue.fungibility
         best: tuple[Standing, str, Mapping[str, Standing]] | None = None
         last = start
         for last in range(start, len(group.flavors)):
@@ -248,18 +225,19 @@ class _Scan:
             if not self._suits(name, shapes, flavor, wanted):
                 continue
             standings = self._judge(name, flavor, wanted)
-            worst = _worst(standings.values(), fungibility)
-            if best is None or is_preferred(worst, best[0], fungibility):
-                best = (worst, flavor, standings)
-            if _may_stop(worst, fungibility):
-                best = (worst, flavor, standings)
+            worth = worst(standings.values(), rules)
+            stops = may_stop(worth, rules)
+            if stops or best is None or is_preferred(worth, best[0], rules):
+                best = (worth, flavor, standings)
+            if stops:
                 break
         if best is None or best[0].mode is Mode.NO_FIT:
-            return {}
+            return None
         tried = -1 if last >= len(group.flavors) - 1 else last
-        return {
-            resource: Choice(flavor=best[1], standing=standing, tried=tried)
-            for resource, standing in best[2].items()
+        worth, flavor, standings = best
+        return worth, {
+            resource: Choice(flavor=flavor, standing=standing, tried=tried)
+            for resource, standing in standings.items()
         }
 
     def _judge(self, name: str, flavor: str, wanted: Requests) -> Mapping[str, Standing]:
@@ -357,36 +335,6 @@ class _Scan:
                 message=f"resource {resource} unavailable in ClusterQueue",
             )
         )
-
-
-def is_preferred(one: Standing, other: Standing, fungibility: Fungibility) -> bool:
-    """Is `one` strictly better? Preemption without candidates is better than nothing only."""
-    floor = (Mode.NO_FIT, Mode.NO_CANDIDATES)
-    if one.mode is not other.mode and (one.mode in floor or other.mode in floor):
-        return one.mode > other.mode
-    if one.mode is Mode.NO_FIT:
-        return False
-    if fungibility.preference is FungibilityPreference.BORROWING_OVER_PREEMPTION:
-        return (-one.mode, one.height) < (-other.mode, other.height)
-    return (one.height, -one.mode) < (other.height, -other.mode)
-
-
-def _worst(standings: Collection[Standing], fungibility: Fungibility) -> Standing:
-    worst = Standing(Mode.FIT)
-    for standing in standings:
-        if is_preferred(worst, standing, fungibility):
-            worst = standing
-    return worst
-
-
-def _may_stop(standing: Standing, fungibility: Fungibility) -> bool:
-    """Stopping short of the last flavor needs the consent of every policy it touches."""
-    stop = FungibilityPolicy.MAY_STOP_SEARCH
-    if standing.mode <= Mode.NO_CANDIDATES:
-        return False
-    if standing.mode < Mode.FIT and fungibility.when_can_preempt is not stop:
-        return False
-    return standing.height == 0 or fungibility.when_can_borrow is stop
 
 
 def _covering(queue: ClusterQueue, resource: str) -> ResourceGroup | None:

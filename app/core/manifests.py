@@ -113,7 +113,7 @@ def _quotas(groups: Iterable[Mapping[str, Any]]) -> dict[FlavorResource, Quota]:
 def _quota(item: Mapping[str, Any]) -> Quota:
     def limit(field: str) -> int | None:
         text = item.get(field)
-        return None if text is None else resources.amount(item["name"], text)
+        return None if text is None else resources.quota(item["name"], text)
 
     return Quota(
         nominal=limit("nominalQuota") or 0,

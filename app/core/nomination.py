@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from app.core import explain, fair_preemption, partial, preemption
 from app.core.decisions import Cursor, Explanation, PendingReason, Requeue
-from app.core.flavors import Assignment, Market, Mode, Pins, Standing, assign
+from app.core.flavors import Assignment, Market, Pins, assign
+from app.core.fungibility import Mode, Standing
 from app.core.image import Image
 from app.core.model import ClusterQueue, PreemptionPolicy, Workload
 from app.core.ordering import equivalence_key

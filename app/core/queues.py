@@ -114,13 +114,13 @@ class PendingQueue:
     def progress(self, uid: str) -> Progress | None:
         return self._progress.get(uid)
 
-    def put(self, workload: Workload) -> None:
+    def put(self, workload: Workload, *, heed_hold: bool = True) -> None:
         """A workload arrived or changed; callers leave out what no decision can see."""
         uid = workload.uid
         was_in_line = uid in self._members and self._is_in_line(uid)
         self._leave(uid)
         self._members[uid] = workload
-        if is_held_back(workload):
+        if heed_hold and is_held_back(workload):
             self._park(uid)
         else:
             self._stand(workload, alone=was_in_line)

@@ -15,6 +15,8 @@ PODS = "pods"
 
 _BINARY_RESOURCES = ("memory", "ephemeral-storage")
 
+_UNLIMITED_CPU = UNLIMITED // 1000 * 1000
+
 #: Resource name -> amount, in the resource's own unit.
 Requests = Mapping[str, int]
 
@@ -36,6 +38,12 @@ def amount(resource: str, text: Any) -> int:
     return quantity.milli if resource == CPU else quantity.whole
 
 
+def quota(resource: str, text: Any) -> int:
+    """Read a quantity that grants quota: so much CPU that its thousandths crowd an int64 is unlimited."""
+    value = amount(resource, text)
+    return UNLIMITED if resource == CPU and value >= _UNLIMITED_CPU else value
+
+
 def written(resource: str, value: int) -> str:
     """Write an amount as the canonical quantity that Kubernetes would show."""
     if resource == CPU:
@@ -52,8 +60,10 @@ def plus(left: int, right: int) -> int:
 
 
 def minus(left: int, right: int) -> int:
-    """Subtract; taking anything from the unlimited leaves it unlimited."""
-    return UNLIMITED if left == UNLIMITED else left - right
+    """Subtract; taking something finite from the unlimited leaves it unlimited, taking all of it leaves nothing."""
+    if left == UNLIMITED:
+        return 0 if right >= UNLIMITED else UNLIMITED
+    return left - right
 
 
 def times(value: int, count: int) -> int:

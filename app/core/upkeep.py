@@ -9,7 +9,6 @@ Releasing the quota of an evicted workload is *not* done here: that waits until 
 (``lifecycle.release``).
 """
 
-from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from app.core import lifecycle
@@ -19,8 +18,7 @@ from app.core.manifests import parse
 from app.core.metadata import Manifest, condition, is_true, moment, spec_of, status_of
 from app.core.model import StopPolicy, Workload
 
-_STOPS = {"ClusterQueueStopped": "ClusterQueue", "LocalQueueStopped": "LocalQueue"}
-_STOPPING = (StopPolicy.HOLD, StopPolicy.HOLD_AND_DRAIN)
+_STOPS = {"LocalQueueStopped": "LocalQueue", "ClusterQueueStopped": "ClusterQueue"}
 
 
 def advance(manifest: Manifest, image: Image, now: datetime) -> Manifest:
@@ -63,13 +61,13 @@ def _keep_or_stop(manifest: Manifest, workload: Workload, image: Image, now: dat
     """A workload that holds quota: is there a reason to stop it?"""
     if workload.evicted is not None:
         return manifest
-    draining = _stopped_by(workload, image, (StopPolicy.HOLD_AND_DRAIN,))
-    if draining is not None:
-        message = f"The {draining} is stopped"
-        return lifecycle.evict(manifest, f"{draining}Stopped", message, now)
-    holding = _stopped_by(workload, image)
-    if holding is not None and not workload.admitted:
-        return lifecycle.withdraw(manifest, f"The {holding} is stopped", now)
+    stopped = _stopped_by(workload, image)
+    if stopped is not None:
+        kind, policy = stopped
+        if policy is StopPolicy.HOLD_AND_DRAIN:
+            return lifecycle.evict(manifest, f"{kind}Stopped", f"The {kind} is stopped", now)
+        if not workload.admitted:
+            return lifecycle.withdraw(manifest, f"The {kind} is stopped", now)
     if _is_overdue(manifest, now):
         target = "exceeding the maximum execution time"
         manifest = lifecycle.deactivate(manifest, "MaximumExecutionTimeExceeded", target, now)
@@ -86,7 +84,7 @@ def _let_queue(manifest: Manifest, workload: Workload, image: Image, now: dateti
         manifest = _end_backoff(manifest, now)
     stopped = _stopped_by(workload, image)
     if stopped is not None:
-        message = f"The {stopped} is stopped"
+        message = f"The {stopped[0]} is stopped"
         return lifecycle.pending(manifest, PendingReason.SUSPENDED, message, now)
     return manifest
 
@@ -111,13 +109,12 @@ def _end_backoff(manifest: Manifest, now: datetime) -> Manifest:
     return lifecycle.requeue(manifest, "BackoffFinished", "The workload backoff was finished", now)
 
 
-def _stopped_by(
-    workload: Workload, image: Image, policies: Collection[StopPolicy] = _STOPPING
-) -> str | None:
-    """Which of its two queues is stopped that way; the ClusterQueue is asked first."""
+def _stopped_by(workload: Workload, image: Image) -> tuple[str, StopPolicy] | None:
+    """Which of its two queues is stopped, and how. A stopped LocalQueue has the say, as in Kueue."""
     for kind in _STOPS.values():
-        if _policy_of(kind, workload, image) in policies:
-            return kind
+        policy = _policy_of(kind, workload, image)
+        if policy is not None and policy is not StopPolicy.NONE:
+            return kind, policy
     return None
 
 

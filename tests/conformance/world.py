@@ -60,7 +60,7 @@ class World:
         for manifest in scenario["objects"]:
             self.manifests[_identity(manifest)] = manifest
         known = [m for m in scenario["objects"] if m["kind"] not in _UNKNOWN_TO_THE_CORE]
-        self.image = Image.load([parse(manifest) for manifest in known])
+        self.image = Image.load([parse(manifest) for manifest in known], to_the_letter=True)
         self._controllers()
 
     # Steps
