@@ -57,8 +57,6 @@ def _union_node(left: Fields, right: Fields) -> Fields:
 
 def difference(left: Fields, right: Fields) -> Fields:
     """Members of `left` that are no members of `right`."""
-    if not left or not right:
-        return left
     kept: Fields = {}
     for key, value in left.items():
         if key == ".":
