@@ -36,4 +36,4 @@ def unchanged(path: str, new: Any, old: Any) -> list[FieldError]:
 
 
 def _shown(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, ensure_ascii=False)

@@ -151,12 +151,18 @@ def is_true(kind: str) -> Callable[[Object], bool]:
     return lambda manifest: condition(manifest, kind) == "True"
 
 
+def resources(requests: dict[str, str]) -> Object:
+    """Extended resources need a limit that equals the request."""
+    limits = {name: text for name, text in requests.items() if "/" in name}
+    return {"requests": requests, **({"limits": limits} if limits else {})}
+
+
 def job(name: str = "train", annotations: dict[str, str] | None = None, **spec: Any) -> Object:
     """A Job of one pod that runs for a second of simulated time, unless told otherwise."""
     requests = spec.pop("requests", {"cpu": "1"})
     pod = {
         "restartPolicy": "Never",
-        "containers": [{"name": "main", "image": "busybox:1", "resources": {"requests": requests}}],
+        "containers": [{"name": "main", "image": "busybox:1", "resources": resources(requests)}],
         **spec.pop("pod", {}),
     }
     return {

@@ -68,7 +68,7 @@ async def test_gates_cannot_be_added(client: Client) -> None:
     await client.create(PODS, pod())
     refused = await client.patch(ALONE, {"spec": {"schedulingGates": [{"name": "new"}]}})
     assert refused.causes[0] == (
-        "spec.schedulingGates",
+        "spec.schedulingGates[0].name",
         "Forbidden: only deletion is allowed, but found new scheduling gate 'new'",
     )
 

@@ -1,8 +1,11 @@
 """Which writes do the API server's own admission plug-ins refuse or complete?
 
 Namespace lifecycle (nothing is created in a namespace that is missing or on its way out, and the system's own
-namespaces stay) and priority (a pod's number comes from its class).
+namespaces stay), priority (a pod's number comes from its class), and the service account and the tolerations that every
+pod has.
 """
+
+from collections.abc import Sequence
 
 from app.apiserver.kinds import Kind
 from app.apiserver.storage import Storage
@@ -13,6 +16,7 @@ from app.sandbox.admission.review import Write
 PERMANENT_NAMESPACES = ("default", "kube-system", "kube-public")
 
 _PODS = ("", "pods")
+_AWAY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 
 
 class BuiltinAdmission:
@@ -35,20 +39,18 @@ class BuiltinAdmission:
         pod = write.new
         if pod is None or write.operation != "CREATE" or write.kind.key != _PODS:
             return pod
-        name = pod["spec"].get("priorityClassName")
+        spec = {"serviceAccountName": "default", "serviceAccount": "default", **pod["spec"]}
+        spec["tolerations"] = _tolerations(spec.get("tolerations") or ())
+        name = spec.get("priorityClassName")
         found = await self._priority(name) if name else await self._default_priority()
-        if found is None:
-            if name:
-                raise Forbidden(
-                    f'pods "{write.name}" is forbidden: no PriorityClass with name {name} was found'
-                )
-            return {**pod, "spec": {**pod["spec"], "priority": 0}}
-        spec = {
-            **pod["spec"],
-            "priorityClassName": found["metadata"]["name"],
-            "priority": found["value"],
-            "preemptionPolicy": found.get("preemptionPolicy", "PreemptLowerPriority"),
-        }
+        if name and found is None:
+            raise Forbidden(
+                f'pods "{write.name}" is forbidden: no PriorityClass with name {name} was found'
+            )
+        if found is not None:
+            spec["priorityClassName"] = found["metadata"]["name"]
+        spec["priority"] = (found or {}).get("value", 0)
+        spec["preemptionPolicy"] = (found or {}).get("preemptionPolicy", "PreemptLowerPriority")
         return {**pod, "spec": spec}
 
     async def _check_namespace(self, write: Write, name: str) -> None:
@@ -66,3 +68,18 @@ class BuiltinAdmission:
     async def _default_priority(self) -> Manifest | None:
         classes = (await self._storage.list(self._priority_classes, None)).items
         return next((one for one in classes if one.get("globalDefault")), None)
+
+
+def _tolerations(given: Sequence[Manifest]) -> list[Manifest]:
+    """A pod bears with a node that is away for five minutes, unless it says something else."""
+    added = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
+        for key in _AWAY
+        if not any(_covers(one, key) for one in given)
+    ]
+    return [*given, *added]
+
+
+def _covers(toleration: Manifest, key: str) -> bool:
+    effect = toleration.get("effect") or "NoExecute"
+    return toleration.get("key") in (None, "", key) and effect == "NoExecute"

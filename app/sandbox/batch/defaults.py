@@ -28,7 +28,6 @@ def fill_job(job: Manifest) -> None:
     template = spec.setdefault("template", {})
     template.setdefault("metadata", {})
     fill_pod_spec(template.setdefault("spec", {}))
-    fill_labels(job)
 
 
 def fill_labels(job: Manifest) -> None:

@@ -54,4 +54,9 @@ def _add_index_variable(container: dict[str, Any]) -> None:
     if any(one["name"] == _INDEX_VARIABLE for one in env):
         return
     path = f"metadata.labels['{facts.INDEX_ANNOTATION}']"
-    env.append({"name": _INDEX_VARIABLE, "valueFrom": {"fieldRef": {"fieldPath": path}}})
+    env.append(
+        {
+            "name": _INDEX_VARIABLE,
+            "valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": path}},
+        }
+    )

@@ -6,8 +6,7 @@ scheduling gates) and container resources, but only while no pod is active and o
 Suspended condition holds. Servers before 1.36 know neither the second alternative nor mutable resources: there
 ``status.startTime`` must have been cleared first. `Rules` says which of the two a cluster follows.
 
-Not checked here: pod failure policies, success policies, per-index back-off, and the pod template beyond its restart
-policy and containers.
+Not checked here: pod failure policies, success policies and per-index back-off.
 """
 
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from app.core.manifests import Manifest
 from app.errors import FieldError
 from app.sandbox.batch import facts
 from app.sandbox.faulty_fields import invalid, not_supported, required, unchanged
+from app.sandbox.kinds.pod_faults import pod_faults
 
 _NUMBERS = (
     "parallelism",
@@ -111,9 +111,7 @@ def _spec(spec: dict[str, Any]) -> list[FieldError]:
 
 
 def _pod_template(template: Manifest) -> list[FieldError]:
-    found = []
-    if not template["spec"].get("containers"):
-        found.append(required("spec.template.spec.containers"))
+    found = pod_faults(template["spec"], "spec.template.spec")
     policy = template["spec"].get("restartPolicy")
     path = "spec.template.spec.restartPolicy"
     if policy in (None, "", "Always"):

@@ -12,7 +12,13 @@ from app.errors import FieldError
 from app.sandbox.batch import facts
 from app.sandbox.faulty_fields import IMMUTABLE, invalid, required
 
-_TERMINAL = ("Failed", "Complete", "FailureTarget", "SuccessCriteriaMet")
+#: Conditions that stay once they hold, and what the message calls them.
+_LASTING = {
+    "Failed": "terminal ",
+    "Complete": "terminal ",
+    "FailureTarget": "terminal ",
+    "SuccessCriteriaMet": "",
+}
 
 
 def status_faults(new: Manifest, old: Manifest) -> list[FieldError]:
@@ -96,8 +102,8 @@ def _resumes(status: dict[str, Any], before: dict[str, Any]) -> bool:
 def _steps_back(new: Manifest, old: Manifest) -> list[FieldError]:
     status, before = facts.status_of(new), facts.status_of(old)
     found = [
-        _fault(f"cannot disable the terminal {kind}=True condition")
-        for kind in _TERMINAL
+        _fault(f"cannot disable the {word}{kind}=True condition")
+        for kind, word in _LASTING.items()
         if facts.holds(before, kind) and not facts.holds(status, kind)
     ]
     spec = new["spec"]

@@ -19,6 +19,8 @@ Place = tuple[int, Key]  # which informer, which object
 
 
 class GarbageCollector:
+    """Judges by the storage, not by its caches: an owner may be gone and its dependent disowned already."""
+
     def __init__(self, writer: Writer, storage: Storage, informers: Sequence[Informer]) -> None:
         self.queue: WorkQueue[Place] = WorkQueue("garbage")
         self._writer = writer
@@ -65,8 +67,10 @@ class GarbageCollector:
             return
         if _waits(item):
             await self._help_owner(informer, item)
-        elif not deleting(item) and await self._is_garbage(item):
-            await self._writer.delete(informer.kind, item)
+            return
+        fresh = await self._storage.get(informer.kind, key[0] or None, key[1])
+        if fresh is not None and not deleting(fresh) and await self._is_garbage(fresh):
+            await self._writer.delete(informer.kind, fresh)
 
     async def _is_garbage(self, item: Manifest) -> bool:
         references = item["metadata"].get("ownerReferences") or ()

@@ -47,11 +47,11 @@ def _prepare(rules: Rules) -> Prepare:
         fill_job(new)
         if old is None:
             fill_selector(new)
-            fill_labels(new)
             new["status"] = {}
             faults = job_faults(new)
         else:
             faults = [*update_faults(new, old, rules), *status_faults(new, old)]
+        fill_labels(new)
         if faults:
             raise Invalid("the job is invalid", faults)
         return new

@@ -10,8 +10,9 @@ from typing import Any
 from app.apiserver.kinds import AGE, Column, Kind
 from app.core.manifests import Manifest
 from app.errors import FieldError, Invalid
-from app.sandbox.faulty_fields import forbidden, required
+from app.sandbox.faulty_fields import forbidden, invalid
 from app.sandbox.kinds.pod_defaults import fill_pod
+from app.sandbox.kinds.pod_faults import pod_faults
 from app.sandbox.kinds.schema import CONDITIONS, POD_SPEC, anything, text
 
 _CHANGEABLE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
@@ -25,14 +26,10 @@ _UPDATABLE = (
 def prepare_pod(new: Manifest, old: Manifest | None) -> Manifest:
     fill_pod(new)
     if old is None:
-        faults = [] if new["spec"].get("containers") else [required("spec.containers")]
+        faults = pod_faults(new["spec"], "spec")
         new["status"] = _first_status(new)
     else:
         faults = [] if new["spec"] == old["spec"] else _update_faults(new["spec"], old["spec"])
-        if len(new["spec"].get("schedulingGates") or ()) < len(
-            old["spec"].get("schedulingGates") or ()
-        ):
-            new["status"] = _ungated_status(new)
     if faults:
         raise Invalid("the pod is invalid", faults)
     return new
@@ -54,29 +51,21 @@ def _first_status(pod: Manifest) -> Manifest:
     return status
 
 
-def _ungated_status(pod: Manifest) -> Manifest:
-    status: Manifest = pod.get("status") or {}
-    if pod["spec"].get("schedulingGates"):
-        return status
-    conditions = [
-        one for one in status.get("conditions") or () if one.get("reason") != "SchedulingGated"
-    ]
-    return {**status, "conditions": conditions}
-
-
 def _update_faults(spec: dict[str, Any], before: dict[str, Any]) -> list[FieldError]:
     found = []
     if any(one not in spec.get("tolerations", ()) for one in before.get("tolerations") or ()):
         detail = "existing toleration can not be modified except its tolerationSeconds"
         found.append(forbidden("spec.tolerations", detail))
     gates = [one["name"] for one in before.get("schedulingGates") or ()]
-    new_gates = [one["name"] for one in spec.get("schedulingGates") or ()]
-    if any(name not in gates for name in new_gates):
-        detail = f"only deletion is allowed, but found new scheduling gate '{new_gates[-1]}'"
-        found.append(forbidden("spec.schedulingGates", detail))
-    if _fixed(spec, gated=bool(gates)) != _fixed(before, gated=bool(gates)) or (
-        gates and not _only_added(spec.get("nodeSelector"), before.get("nodeSelector"))
-    ):
+    for index, one in enumerate(spec.get("schedulingGates") or ()):
+        if one["name"] not in gates:
+            detail = f"only deletion is allowed, but found new scheduling gate '{one['name']}'"
+            found.append(forbidden(f"spec.schedulingGates[{index}].name", detail))
+    selector = spec.get("nodeSelector")
+    if gates and not _only_added(selector, before.get("nodeSelector")):
+        detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        found.append(invalid("spec.nodeSelector", selector, detail))
+    if _fixed(spec, gated=bool(gates)) != _fixed(before, gated=bool(gates)):
         detail = f"pod updates may not change fields other than {_UPDATABLE}"
         found.append(forbidden("spec", detail))
     return found
