@@ -45,6 +45,7 @@ _log = structlog.get_logger(__name__)
 
 _SLICE = 64
 _FAILURES_BEFORE_LIST = 6
+_SILENT_BEFORE_LIST = 6
 _UNREADABLE = (msgspec.MsgspecError, KeyError, TypeError, AttributeError)
 
 
@@ -59,11 +60,12 @@ class Source(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """All spans and sizes. Bookmarks come about once a minute, so `silence_s` without a byte means a dead peer."""
+    """All spans and sizes. Bookmarks come about once a minute: none within `bookmark_s` is a sign of trouble."""
 
     window_s: float = 0.02
     batch: int = 500
     page: int = PAGE
+    bookmark_s: float = 90.0
     silence_s: float = 150.0
     watch_least_s: int = 300
     watch_most_s: int = 600
@@ -132,6 +134,7 @@ class Reflector(Generic[T]):
 
     def _start_over(self) -> None:
         self._version: str | None = None
+        self._silent = 0
         self.health.synced.clear()
         self._outbox: Outbox[T] = Outbox(
             self._sink,
@@ -211,7 +214,6 @@ class Reflector(Generic[T]):
 
     async def _watch(self, version: str) -> None:
         """Follow events until the server ends the watch; every way it can end otherwise is an `AppError`."""
-        loop = asyncio.get_running_loop()
         pace, source = self._pace, self._source
         start = WatchStart(
             resource_version=version,
@@ -220,12 +222,27 @@ class Reflector(Generic[T]):
         )
         async with self._client.watch(source.resource, source.selection, start) as chunks:
             self.health.watches += 1
-            begun_at = loop.time()
+            begun_at = asyncio.get_running_loop().time()
             try:
                 await self._read(chunks)
             finally:
-                if loop.time() - begun_at > pace.settled_s:
-                    self._backoff.reset()
+                self._judge(begun_at)
+
+    def _judge(self, begun_at: float) -> None:
+        """After a watch: was it a good one, and may the next go on from the same version?
+
+        Without a byte, not even a bookmark, either the peer was dead, or our version lies in the future of a cluster
+        restored from a backup: kube-apiserver keeps silent until it gets there. Only a list can tell which.
+        """
+        lasted_s = asyncio.get_running_loop().time() - begun_at
+        if lasted_s > self._pace.settled_s:
+            self._backoff.reset()
+        if self.health.heard_at is not None and self.health.heard_at >= begun_at:
+            self._silent = 0
+            return
+        self._silent += 1
+        if lasted_s > self._pace.bookmark_s or self._silent >= _SILENT_BEFORE_LIST:
+            self._version = None
 
     async def _read(self, chunks: AsyncIterator[bytes]) -> None:
         splitter = LineSplitter()

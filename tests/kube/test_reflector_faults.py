@@ -152,7 +152,7 @@ async def test_refusing_connections_makes_it_back_off_and_come_back() -> None:
             await receiver.until({"a": 1})
 
 
-async def test_silence_means_a_dead_peer(api: Api) -> None:
+async def test_a_short_silence_is_a_dead_peer_and_the_watch_goes_on(api: Api) -> None:
     api.watch_faults.append(says(hold=True))
     receiver = Receiver()
     async with following(api.url, receiver, silence_s=0.3) as reflector:
@@ -161,6 +161,36 @@ async def test_silence_means_a_dead_peer(api: Api) -> None:
         await receiver.until({"a": 1, "b": 2})
     assert api.count("watch") == 2
     assert api.count("list") == 1
+
+
+@pytest.mark.parametrize("hold", [True, False], ids=["silent", "ended in silence"])
+async def test_a_watch_from_the_future_of_a_restored_cluster_ends_in_a_list(
+    api: Api, hold: bool
+) -> None:
+    """kube-apiserver says nothing at all on such a watch, and ends it at its time without a word."""
+
+    async def future(request: web.Request) -> web.StreamResponse:
+        response = await stream(request)
+        await asyncio.sleep(60 if hold else 0.3)
+        return response
+
+    async def restored(request: web.Request) -> web.StreamResponse:
+        answer = await api.list(request)
+        api.objects.clear()
+        api.log.clear()
+        api.version = 40
+        api.put("b", n=2)
+        return answer
+
+    api.list_faults.append(restored)
+    api.watch_faults.append(future)
+    receiver = Receiver()
+    async with following(api.url, receiver, silence_s=0.5, bookmark_s=0.2):
+        await receiver.until({"b": 2})
+        api.put("b", n=3)
+        await api.publish()
+        await receiver.until({"b": 3})
+    assert api.count("list") == 2
 
 
 async def test_bookmarks_are_signs_of_life_and_move_the_version(api: Api) -> None:

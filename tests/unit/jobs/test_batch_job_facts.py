@@ -198,3 +198,7 @@ def test_hash_ignores_admission_and_spelling_but_not_size() -> None:
     assert ADAPTER.facts(spelled).spec_hash == plain
     assert ADAPTER.facts(job({"parallelism": 2})).spec_hash != plain
     assert ADAPTER.facts(settled(live)).spec_hash == plain
+
+
+def test_pods_are_found_by_the_jobs_uid() -> None:
+    assert ADAPTER.pod_selector("u") == "batch.kubernetes.io/controller-uid=u"
