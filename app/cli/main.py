@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from app.cli.supervised import die_with_supervisor
 from app.errors import AppError, Misconfigured
 from app.observability import logging
 from app.settings import Settings
@@ -24,6 +25,7 @@ Role = Annotated[str, typer.Option(help="admin or viewer.")]
 
 
 def main() -> None:
+    die_with_supervisor()
     try:
         cli(standalone_mode=False)
     except AppError as error:
@@ -144,12 +146,9 @@ def demo(
     """Play two teams on a 16-node GPU cluster, from nothing, in this terminal."""
     from app.cli.demo import play
 
-    settings = _settings()
-    sys.exit(
-        play.run(
-            settings, play.Wishes(tuple(files or ()), keep=keep, speed=speed, timeout_s=timeout)
-        )
-    )
+    _settings()
+    wishes = play.Wishes(files=tuple(files or ()), keep=keep, speed=speed, timeout_s=timeout)
+    sys.exit(play.run(wishes))
 
 
 @cli.command()

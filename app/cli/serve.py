@@ -6,7 +6,6 @@ started again: a person has to act. Nothing outlives it, also after ``kill -9``.
 """
 
 import asyncio
-import ctypes
 import json
 import os
 import signal
@@ -23,6 +22,7 @@ from typing import Self
 import structlog
 
 from app import bootstrap
+from app.cli import supervised
 from app.errors import Misconfigured
 from app.sandbox.postgres import EmbeddedPostgres
 from app.settings import Settings
@@ -34,13 +34,10 @@ ROLES = ("engine", "api")
 EXIT_MISCONFIGURED = 2
 STOP_S = 10.0
 LONGEST_PAUSE_S = 10.0
-SUPERVISED = "SLUICE_SUPERVISED_BY"
 
 
 def run_role(role: str, settings: Settings) -> None:
     """One role in this process, until it is told to stop."""
-    if SUPERVISED in os.environ:
-        _die_with(int(os.environ[SUPERVISED]))
     if role == "api":
         asyncio.run(bootstrap.run_api(settings))
     else:
@@ -53,13 +50,13 @@ def run_all(settings: Settings) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     with ExitStack() as stack:
-        environment = dict(os.environ)
-        environment["DATABASE_URL"] = _database(settings, stack)
-        environment["SLUICE_API_PORT"] = str(settings.api_port or _free_port())
-        environment[SUPERVISED] = str(os.getpid())
+        port = settings.api_port or _free_port()
+        environment = supervised.environment(
+            DATABASE_URL=_database(settings, stack), SLUICE_API_PORT=str(port)
+        )
         bootstrap.cluster_config(settings)
         bootstrap.serving_certificates(settings)
-        endpoint = Serving.of(settings, int(environment["SLUICE_API_PORT"]))
+        endpoint = Serving.of(settings, port)
         stack.callback(endpoint.forget)
         endpoint.announce()
         children = [stack.enter_context(Child(role, environment)) for role in ROLES]
@@ -172,11 +169,3 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def _die_with(parent: int) -> None:
-    """Be told to stop when the supervisor dies, however it dies (Linux)."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
