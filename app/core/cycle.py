@@ -266,7 +266,7 @@ class _Cycle:
                 explanation=explanation,
                 requeue=requeue,
                 cursor=cursor,
-                generation=node.root.generation,
+                generation=node.current_generation,
                 roots=(node.root.name,),
             )
         )

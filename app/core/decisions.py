@@ -119,7 +119,7 @@ class Pending:
     explanation: Explanation
     requeue: Requeue
     cursor: Cursor = ()
-    generation: int = 0  # of its tree, when it was looked at
+    generation: int = 0  # of its queue, when it was looked at
     roots: tuple[str, ...] = ()
 
 

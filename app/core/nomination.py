@@ -147,7 +147,7 @@ class Nominator:
         if progress is None or progress.equivalence != equivalence_key(self.workload):
             return ()
         is_recent = progress.cycle >= self.image.cycles
-        is_current = progress.generation == self.node.root.generation
+        is_current = progress.generation == self.node.current_generation
         return progress.cursor if is_recent or is_current else ()
 
 

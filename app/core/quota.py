@@ -41,7 +41,7 @@ class Node:
     explicit: bool = False  # a Cohort object of this name exists
     cyclic: bool = False  # some ancestor is its own ancestor: nothing below may be scheduled
     height: int = 0  # longest way down to a leaf
-    generation: int = 0  # of a root: moves with every change of quota or of who runs in its tree
+    generation: int = 0  # of a queue: moves with who runs in it; of a root: with the quota of its tree
     subtree: dict[FlavorResource, int] = field(default_factory=dict)
     guaranteed: dict[FlavorResource, int] = field(default_factory=dict)
     usage: dict[FlavorResource, int] = field(default_factory=dict)
@@ -53,6 +53,11 @@ class Node:
         while node.parent is not None:
             node = node.parent
         return node
+
+    @property
+    def current_generation(self) -> int:
+        """Equal at two times: neither the quota of the tree nor who runs in this queue has changed."""
+        return max(self.generation, self.root.generation)
 
     def path(self) -> "Iterator[Node]":
         """Its ancestors, from the parent to the root."""
@@ -209,11 +214,11 @@ class QuotaTree:
             self._shift(node, fr, sign * value)
 
     def note_change(self, queue: str) -> None:
-        """Somebody came or went in the tree of this queue: interrupted scans over flavors start anew."""
+        """Somebody came or went in this queue: interrupted scans over flavors start anew."""
         node = self.queue(queue)
         if node is not None:
             self._ticks += 1
-            node.root.generation = self._ticks
+            node.generation = self._ticks
 
     @contextmanager
     def trial(self) -> Iterator[None]:
