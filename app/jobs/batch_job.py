@@ -98,10 +98,12 @@ class BatchJobAdapter(JobAdapter):
         return f"{labels.CONTROLLER_UID}={uid}"
 
     def stop_step(self, manifest: Manifest, stop: StopInfo) -> StopStep:
-        if _finished(manifest):
+        written = marks.read(manifest)
+        never_started = stop.attempt == 0 and _suspended(manifest) and not written.stopping
+        if _finished(manifest) or never_started:
+            # No start of ours can still be under way: nothing to mark, nothing to restore.
             return StopStep(done=_active(manifest.get("status") or {}) == 0)
         marks.fence(manifest, stop.attempt, stop.epoch)
-        written = marks.read(manifest)
         marked = written.stopped_attempt == stop.attempt
         quiet = _quiet(manifest)
         if not _suspended(manifest) or not (marked or quiet):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.core.manifests import Manifest
 from app.errors import Conflict
 from app.jobs import labels
-from app.jobs.adapter import StartInfo, StopInfo
+from app.jobs.adapter import StartInfo, StopInfo, StopStep
 from app.jobs.batch_job import BatchJobAdapter
 from app.jobs.podsets import CannotStart, PodSetStart
 from tests.unit.jobs.cluster import NOW, Refused, job, settled, template, write
@@ -206,6 +206,13 @@ def test_a_job_we_never_started_is_suspended_and_its_template_left_alone() -> No
     after = stopped(live, StopInfo(attempt=0, epoch=1, original=None))
     assert after["spec"] == {**live["spec"], "suspend": True}
     assert "startTime" not in after["status"]
+
+
+def test_a_job_that_waits_for_its_first_admission_is_not_written_to() -> None:
+    info = StopInfo(attempt=0, epoch=1, original=None)
+    assert ADAPTER.stop_step(job(), info) == StopStep(done=True)
+    leaving = {**job(), "status": {"terminating": 1}}
+    assert ADAPTER.stop_step(leaving, info) == StopStep()
 
 
 def test_an_edit_of_the_size_while_running_survives_the_stop() -> None:
