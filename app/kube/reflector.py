@@ -156,7 +156,6 @@ class Reflector(Generic[T]):
                 if self._version is None:
                     self._version = await self._list()
                 await self._watch(self._version)
-                self.health.error = ""
             except AppError as error:
                 asked = self._note(error)
             if self._backoff.failures >= _FAILURES_BEFORE_LIST:
@@ -222,6 +221,7 @@ class Reflector(Generic[T]):
         )
         async with self._client.watch(source.resource, source.selection, start) as chunks:
             self.health.watches += 1
+            self.health.error = ""
             begun_at = asyncio.get_running_loop().time()
             try:
                 await self._read(chunks)

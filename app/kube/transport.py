@@ -91,7 +91,7 @@ class Transport:
         async with response:
             if not 200 <= response.status < 300:
                 with translated(call):
-                    body = await response.content.read(_ERROR_BYTES)
+                    body = await _beginning(response)
                 raise errors.from_answer(response.status, response.headers, body, str(call))
             if response.content_type != "application/json":
                 raise errors.not_kubernetes(str(call), response.status, response.content_type)
@@ -143,6 +143,16 @@ async def _body(response: aiohttp.ClientResponse, limit: int, call: Call) -> byt
             raise errors.unanswered(str(call), f"the answer is longer than {limit} bytes")
         chunks.append(chunk)
     return b"".join(chunks)
+
+
+async def _beginning(response: aiohttp.ClientResponse) -> bytes:
+    """As much of an error's body as is worth reading; it may come in pieces."""
+    body = b""
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > _ERROR_BYTES:
+            break
+    return body
 
 
 async def _chunks(response: aiohttp.ClientResponse, call: Call) -> AsyncIterator[bytes]:

@@ -166,6 +166,22 @@ async def test_answers_become_errors(
     assert [cause.path for cause in error.causes] == ["spec.x"]
 
 
+async def test_an_explanation_that_comes_in_pieces_is_read_whole() -> None:
+    async def slowly(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(status=422, headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        text = json.dumps(STATUS).encode()
+        for piece in (text[:20], text[20:]):
+            await response.write(piece)
+            await asyncio.sleep(0.05)
+        return response
+
+    async with talking(Wire([slowly])) as client:
+        with pytest.raises(errors.KubeInvalid, match="said so") as caught:
+            await client.get(JOBS, "ns", "j")
+    assert [cause.path for cause in caught.value.causes] == ["spec.x"]
+
+
 @pytest.mark.parametrize(
     ("fault", "wait"),
     [

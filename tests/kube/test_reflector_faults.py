@@ -150,6 +150,8 @@ async def test_refusing_connections_makes_it_back_off_and_come_back() -> None:
             await asyncio.sleep(0.05)
             assert "403" in reflector.health.error
             await receiver.until({"a": 1})
+            await asyncio.sleep(0.1)
+            assert reflector.health.error == ""
 
 
 async def test_a_short_silence_is_a_dead_peer_and_the_watch_goes_on(api: Api) -> None:
