@@ -34,7 +34,8 @@ def build_app(server: Server) -> Starlette:
 
 
 def routes(server: Server) -> list[BaseRoute]:
-    return [*_health(server), *_information(server), *_reviews(server), *_resources(server)]
+    """Most asked for first: routes are tried in order."""
+    return [*_reviews(server), *_resources(server), *_health(server), *_information(server)]
 
 
 async def _nowhere(call: Call) -> ASGIApp:  # noqa: ARG001 (the shape of a handler)

@@ -7,12 +7,12 @@ text (no NUL, no lone surrogates). YAML has no anchors, aliases or tags, and a s
 
 import json
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 
 from app.apiserver import yaml
-from app.apiserver.duplicates import build_map
+from app.apiserver.duplicates import Maps
 from app.errors import BadRequest, TooLarge
 
 MAX_BODY_BYTES = 3 * 1024 * 1024
@@ -20,6 +20,13 @@ MAX_YAML_BYTES = 256 * 1024
 MAX_DEPTH = 64
 MAX_KEYS = 10_000
 _INT64 = 2**63
+
+
+class Body(NamedTuple):
+    """`duplicates` are the paths of keys given twice."""
+
+    value: Any
+    duplicates: list[str]
 
 
 async def read_body(request: Request, limit: int = MAX_BODY_BYTES) -> bytes:
@@ -40,11 +47,12 @@ def _too_large(limit: int) -> TooLarge:
     return TooLarge(f"Request entity too large: limit is {limit} bytes")
 
 
-def parse_json(body: bytes) -> Any:
+def parse_json(body: bytes) -> Body:
+    maps = Maps()
     try:
         value = json.loads(
             _text(body),
-            object_pairs_hook=build_map,
+            object_pairs_hook=maps.build,
             parse_int=_integer,
             parse_float=_float,
             parse_constant=_constant,
@@ -54,10 +62,10 @@ def parse_json(body: bytes) -> Any:
     except ValueError as error:
         raise BadRequest(f"the body is not valid JSON: {error}") from None
     check_value(value)
-    return value
+    return Body(value, maps.duplicates(value))
 
 
-def parse_yaml(body: bytes) -> Any:
+def parse_yaml(body: bytes) -> Body:
     """JSON too, being YAML: that is what most clients send under the name of YAML, and it has the larger limit."""
     if body.lstrip()[:1] == b"{":
         try:
@@ -67,9 +75,10 @@ def parse_yaml(body: bytes) -> Any:
                 raise
     if len(body) > MAX_YAML_BYTES:
         raise _too_large(MAX_YAML_BYTES)
-    value = yaml.load(_text(body), MAX_DEPTH)
+    maps = Maps()
+    value = yaml.load(_text(body), MAX_DEPTH, maps)
     check_value(value)
-    return value
+    return Body(value, maps.duplicates(value))
 
 
 def _text(body: bytes) -> str:

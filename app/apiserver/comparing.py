@@ -9,37 +9,41 @@ from typing import Any, Final
 
 from app.apiserver.fields import Fields, node, union
 from app.apiserver.schemas import Schema, is_field, item
-from app.apiserver.structure import below, has_parts, item_keys
+from app.apiserver.structure import below, has_parts, is_keyed, item_keys
 from app.core.manifests import Manifest
 
 _ABSENT: Final = object()  # no value at all, as opposed to null
 
 
-def fields_of(value: Manifest, schema: Schema) -> Fields:
-    """All fields that a map sets; entries that the schema does not declare are members themselves."""
+def fields_of(value: Manifest, schema: Schema, *, whole: bool = False) -> Fields:
+    """All fields that a map sets.
+
+    Entries that the schema does not declare are members themselves; with `whole`, everything that has parts is.
+    """
     made: Fields = {}
     for name, entry in value.items():
-        found = _fields_below(entry, below(schema, name), declared=is_field(schema, name))
+        if not isinstance(entry, dict | list):
+            made[f"f:{name}"] = {}
+            continue
+        under = below(schema, name)
+        found = node(whole or not is_field(schema, name), _parts(entry, under, whole=whole))
         if found is not None:
             made[f"f:{name}"] = found
+        elif entry != [] or not is_keyed(under):  # a leaf, or an empty map
+            made[f"f:{name}"] = {}
     return made
 
 
-def _fields_below(value: Any, schema: Schema, *, declared: bool) -> Fields | None:
-    if value and has_parts(value, schema):
-        return node(not declared, fields_of(value, schema))
-    if isinstance(value, list):
-        keys = item_keys(value, schema)
-        if keys is not None:
-            entries = zip(keys, value, strict=True)
-            made = {key: _fields_of_item(entry, item(schema)) for key, entry in entries}
-            return node(not declared, made)
-    return {}
-
-
-def _fields_of_item(value: Any, schema: Schema) -> Fields:
-    found = node(True, fields_of(value, schema)) if has_parts(value, schema) else None
-    return found or {}
+def _parts(value: Any, schema: Schema, *, whole: bool) -> Fields:
+    """What is within a value; nothing within a leaf."""
+    if has_parts(value, schema):
+        return fields_of(value, schema, whole=whole)
+    keys = item_keys(value, schema) if isinstance(value, list) else None
+    if keys is None:
+        return {}
+    below_items = item(schema)
+    entries = zip(keys, value, strict=True)
+    return {key: node(True, _parts(one, below_items, whole=whole)) or {} for key, one in entries}
 
 
 @dataclass(slots=True)
@@ -83,15 +87,11 @@ def difference_of(old: Manifest, new: Manifest, schema: Schema) -> Difference:
 def _differ(old: Any, new: Any, schema: Schema) -> Difference | None:
     if old is new or old == new:
         return None
-    gone, came = new is _ABSENT, old is _ABSENT
-    # What is not there counts as empty, so that its parts appear or go one by one.
-    before = type(new)() if came else old
-    after = type(old)() if gone else new
-    found = _differ_parts(before, after, schema)
-    if found is None:
-        return Difference(is_added=came, is_removed=gone, is_modified=not (came or gone))
-    found.is_added, found.is_removed = came, gone
-    return found
+    if old is _ABSENT:
+        return Difference(added=_parts(new, schema, whole=True), is_added=True)
+    if new is _ABSENT:
+        return Difference(removed=_parts(old, schema, whole=True), is_removed=True)
+    return _differ_parts(old, new, schema) or Difference(is_modified=True)
 
 
 def _differ_parts(old: Any, new: Any, schema: Schema) -> Difference | None:

@@ -72,7 +72,7 @@ async def _delete(
 
 
 async def _read(context: RequestContext) -> Deletion:
-    body = await read_value(context)
+    body = (await read_value(context)).value
     if body is not None and not isinstance(body, dict):
         raise BadRequest("the body of a deletion must be DeleteOptions")
     query = context.request.query_params

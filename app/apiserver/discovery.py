@@ -7,6 +7,7 @@ The aggregated form (``APIGroupDiscoveryList``, KEP-3352) tells everything in on
 from typing import Any
 
 from app.apiserver.accept import Wish
+from app.apiserver.kinds import Kind
 from app.apiserver.paths import unknown_path
 from app.apiserver.registry import Group, Registry, Served
 from app.core.manifests import Manifest
@@ -14,8 +15,20 @@ from app.core.manifests import Manifest
 _VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _STATUS_VERBS = ("get", "patch", "update")
 
-# Without a core group kubectl takes no file of ``kind: List``, so there is always one, if need be without kinds.
-_EMPTY_CORE = Group("", {"v1": []})
+# Without a core group kubectl takes no file of ``kind: List``, so there is always one; if it has no kinds, then the
+# events that `application` answers with none, so that ``kubectl get events`` says so instead of failing.
+_EVENT = Kind(
+    group="",
+    version="v1",
+    kind="Event",
+    plural="events",
+    singular="event",
+    namespaced=True,
+    short_names=("ev",),
+    status=False,
+    schema={},
+)
+_EMPTY_CORE = Group("", {"v1": [Served(_EVENT, "v1", {})]})
 
 
 class Discovery:
@@ -63,6 +76,9 @@ class Discovery:
             raise unknown_path()
         return group
 
+    def _verbs_of(self, kind: Kind) -> list[str]:
+        return ["list"] if kind is _EVENT else self._verbs
+
     def _plain(self, served: Served) -> list[Manifest]:
         kind = served.kind
         entry: Manifest = {
@@ -70,7 +86,7 @@ class Discovery:
             "singularName": kind.singular,
             "namespaced": kind.namespaced,
             "kind": kind.kind,
-            "verbs": self._verbs,
+            "verbs": self._verbs_of(kind),
             **_nicknames(served),
         }
         if not kind.status:
@@ -113,7 +129,7 @@ class Discovery:
             "responseKind": response,
             "scope": "Namespaced" if kind.namespaced else "Cluster",
             "singularResource": kind.singular,
-            "verbs": self._verbs,
+            "verbs": self._verbs_of(kind),
             **_nicknames(served),
         }
         if kind.status:

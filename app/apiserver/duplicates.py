@@ -1,7 +1,7 @@
 """Keys that a body gives twice: remembered where they were found, told with their path.
 
-Parsers keep the last value, as Kubernetes does, and mark the map; the paths are worked out only when something was
-marked, since almost no body has duplicates.
+Parsers build their maps with a `Maps`, which keeps the last value, as Kubernetes does, and marks the map; the paths are
+worked out only when something was marked, since almost no body has duplicates.
 """
 
 from typing import Any
@@ -22,22 +22,34 @@ class Doubled(dict[str, Any]):
             seen.add(key)
 
 
-def build_map(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    return made if len(made) == len(pairs) else Doubled(pairs)
+class Maps:
+    """Builds the maps of one body."""
+
+    def __init__(self) -> None:
+        self._any_doubled = False
+
+    def build(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) == len(pairs):
+            return made
+        self._any_doubled = True
+        return Doubled(pairs)
+
+    def duplicates(self, value: Any) -> list[str]:
+        return _duplicate_paths(value, "") if self._any_doubled else []
 
 
-def duplicate_paths(value: Any, path: str = "") -> list[str]:
+def _duplicate_paths(value: Any, path: str) -> list[str]:
     """Paths of all keys given twice, outermost first: ``spec.parallelism``, ``spec.items[0].name``."""
     found: list[str] = []
     if isinstance(value, dict):
         if isinstance(value, Doubled):
             found += [_join(path, key) for key in value.twice]
         for key, below in value.items():
-            found += duplicate_paths(below, _join(path, key))
+            found += _duplicate_paths(below, _join(path, key))
     elif isinstance(value, list):
         for index, below in enumerate(value):
-            found += duplicate_paths(below, f"{path}[{index}]")
+            found += _duplicate_paths(below, f"{path}[{index}]")
     return found
 
 

@@ -4,11 +4,8 @@ Field validation happens here, in the version that the client speaks. Fields tha
 given twice are refused, warned about or passed over, as the client asked; unknown fields are never stored.
 """
 
-from typing import Any
-
-from app.apiserver.bodies import parse_json, parse_yaml, read_body
+from app.apiserver.bodies import Body, parse_json, parse_yaml, read_body
 from app.apiserver.context import RequestContext
-from app.apiserver.duplicates import duplicate_paths
 from app.apiserver.metadata import check_shape, same_place
 from app.apiserver.options import WriteOptions
 from app.apiserver.unknown import prune_unknown
@@ -27,12 +24,12 @@ def media_type(context: RequestContext) -> str:
     return context.request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
-async def read_value(context: RequestContext) -> Any:
-    """The body of a create, replace or delete; None when it is empty."""
+async def read_value(context: RequestContext) -> Body:
+    """The body of a create, replace or delete; its value is None when it is empty."""
     media = media_type(context)
     body = await read_body(context.request)
     if not body.strip():
-        return None
+        return Body(None, [])
     if media not in _PARSERS:
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: "
@@ -41,17 +38,15 @@ async def read_value(context: RequestContext) -> Any:
     return _PARSERS[media](body)
 
 
-def checked(
-    context: RequestContext, options: WriteOptions, value: Any, duplicates: list[str]
-) -> Manifest:
-    """`value` is changed in place; it is in the version of the request when it comes and when it goes."""
-    manifest = check_shape(value)
+def checked(context: RequestContext, options: WriteOptions, body: Body) -> Manifest:
+    """The body's value is changed in place; it comes and goes in the version of the request."""
+    manifest = check_shape(body.value)
     _check_type(context, manifest)
     same_place(manifest, context.kind, context.target.namespace, context.target.name)
     unknown: list[str] = []
     if not context.kind.preserve_unknown:
         unknown = prune_unknown(manifest, context.served.schema)
-    report(context, options, unknown, duplicates)
+    report(context, options, unknown, body.duplicates)
     return manifest
 
 
@@ -71,15 +66,6 @@ def report(
         )
     for text in told:
         context.warn(text)
-
-
-def found_twice(context: RequestContext, value: Any) -> list[str]:
-    """Keys given twice; ask before the value is copied or patched."""
-    return (
-        []
-        if context.kind.preserve_unknown and not isinstance(value, dict)
-        else duplicate_paths(value)
-    )
 
 
 def _check_type(context: RequestContext, manifest: Manifest) -> None:

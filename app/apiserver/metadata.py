@@ -44,7 +44,7 @@ _SERVER_OWNED = (
 
 def timestamp(now: datetime) -> str:
     """RFC 3339 in UTC to the second, as Kubernetes writes times."""
-    return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return now.astimezone(UTC).replace(tzinfo=None, microsecond=0).isoformat() + "Z"
 
 
 def check_shape(manifest: Any) -> Manifest:

@@ -23,7 +23,7 @@ def may_take_over(actor: Actor, live: Manifest, schema: Schema) -> Fields:
     if actor.manager != "kubectl" or actor.subresource or not text:
         return {}
     try:
-        last = parse_json(text.encode())
+        last = parse_json(text.encode()).value
     except BadRequest:
         return {}
     if not isinstance(last, dict) or last.get("apiVersion") != live.get("apiVersion"):

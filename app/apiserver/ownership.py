@@ -131,8 +131,11 @@ def _base(old: Manifest | None, new: Manifest) -> list[Entry]:
     """The owners before the update: what the client says if it is sound (kubectl rewrites owners when it turns from
     client-side to server-side apply), else what was kept.
     """
-    told = new["metadata"].get("managedFields") if old is not None else None
-    return list(told) if told and all(map(_is_sound, told)) else entries_of(old)
+    kept = entries_of(old)
+    told = new["metadata"].get("managedFields")
+    if old is None or not told or told == kept:
+        return kept
+    return list(told) if all(map(_is_sound, told)) else kept
 
 
 def _is_sound(entry: Any) -> bool:

@@ -16,7 +16,7 @@ from app.apiserver.guard import Call
 from app.apiserver.kinds import Kind
 from app.apiserver.paths import unknown_path
 from app.core.manifests import Manifest
-from app.errors import BadRequest, Forbidden
+from app.errors import BadRequest, Forbidden, NotFound
 
 _MAGIC = b"k8s\x00"
 _LIMIT = 64 * 1024
@@ -39,7 +39,7 @@ async def review_access(server: Server, call: Call) -> Response:
     status: Manifest = {"allowed": True}
     try:
         await server.authorize(call.user, _attributes(server, spec))
-    except Forbidden as error:
+    except (Forbidden, NotFound) as error:
         status = {"allowed": False, "reason": error.message}
     answer = {
         "kind": "SelfSubjectAccessReview",
@@ -93,7 +93,7 @@ def _find(server: Server, group: str, resource: str) -> Kind:
 
 def _read(body: bytes) -> Manifest:
     if not body.startswith(_MAGIC):
-        spec = parse_json(body)
+        spec = parse_json(body).value
         spec = spec.get("spec") if isinstance(spec, dict) else None
         return spec if isinstance(spec, dict) else {}
     raw = _last(body[len(_MAGIC) :], 2)  # runtime.Unknown: the object's own bytes

@@ -14,27 +14,30 @@ def prune_unknown(value: Any, schema: Schema, path: str = "") -> list[str]:
     if isinstance(value, dict):
         return _prune_map(value, schema, path)
     if isinstance(value, list):
-        below = item(schema)
-        if is_open(below) and below.get("type") != "array":
-            return []
-        return [
-            found
-            for index, entry in enumerate(value)
-            for found in prune_unknown(entry, below, f"{path}[{index}]")
-        ]
+        return _prune_items(value, item(schema), path)
     return []
 
 
-def _prune_map(value: dict[str, Any], schema: Schema, path: str) -> list[str]:
-    if is_open(schema) and "properties" not in schema:
-        return []
+def _prune_items(value: list[Any], schema: Schema, path: str) -> list[str]:
     found: list[str] = []
-    for name in list(value):
-        below = child(schema, name)
-        where = f"{path}.{name}" if path else name
+    for index, entry in enumerate(value):
+        if isinstance(entry, dict | list):
+            found += prune_unknown(entry, schema, f"{path}[{index}]")
+    return found
+
+
+def _prune_map(value: dict[str, Any], schema: Schema, path: str) -> list[str]:
+    known = schema.get("properties")
+    if known is None:
+        if is_open(schema):
+            return []
+        known = {}
+    found: list[str] = []
+    for name, entry in list(value.items()):
+        below = known.get(name) or child(schema, name)
         if below is None:
-            found.append(where)
+            found.append(f"{path}.{name}" if path else name)
             del value[name]
-        else:
-            found += prune_unknown(value[name], below, where)
+        elif isinstance(entry, dict | list):
+            found += prune_unknown(entry, below, f"{path}.{name}" if path else name)
     return found

@@ -11,10 +11,9 @@ from typing import Any, Literal
 from starlette.responses import Response
 
 from app.apiserver.applying import Apply, readable
-from app.apiserver.bodies import parse_json, parse_yaml, read_body
+from app.apiserver.bodies import Body, parse_json, parse_yaml, read_body
 from app.apiserver.changes import Edit, Track, check_update, created, updated
 from app.apiserver.context import RequestContext
-from app.apiserver.duplicates import duplicate_paths
 from app.apiserver.encoding import copy, json_response
 from app.apiserver.errors import already_exists, conflict, not_found
 from app.apiserver.incoming import checked, media_type, read_value
@@ -34,8 +33,7 @@ Patch = Callable[[Manifest], Manifest]
 
 async def create(context: RequestContext) -> Response:
     options = _options(context)
-    value = await read_value(context)
-    manifest = checked(context, options, value, duplicate_paths(value))
+    manifest = checked(context, options, await read_value(context))
     prefix = manifest["metadata"].get("generateName", "")
     if manifest["metadata"].get("name") or not prefix:
         return await _create_named(context, options, manifest)
@@ -70,8 +68,7 @@ async def _create_named(
 
 async def replace(context: RequestContext) -> Response:
     options = _options(context)
-    value = await read_value(context)
-    manifest = checked(context, options, value, duplicate_paths(value))
+    manifest = checked(context, options, await read_value(context))
     name = context.target.name or ""
     stored = context.served.to_storage(manifest)
     edit = _edit(context, name, _update_tracker(context, options))
@@ -89,10 +86,10 @@ async def patch(context: RequestContext) -> Response:
             return await _apply(context, options)
         case "application/merge-patch+json":
             body = parse_json(await read_body(context.request))
-            made = _merge(body)
+            made = _merge(body.value)
         case "application/json-patch+json":
             body = parse_json(await read_body(context.request))
-            made = _json(body)
+            made = _json(body.value)
         case _:
             raise UnsupportedMediaType(
                 "the body of the request was in an unknown format - accepted media types include: "
@@ -100,7 +97,7 @@ async def patch(context: RequestContext) -> Response:
             )
     if options.force:
         raise refused("force", "true", "may not be specified for non-apply patch")
-    return await _patch(context, options, made, duplicate_paths(body))
+    return await _patch(context, options, made, body.duplicates)
 
 
 def _merge(body: Any) -> Patch:
@@ -124,15 +121,15 @@ async def _patch(
         if old is None:
             raise not_found(context.kind, name)
         patched = made(context.served.from_storage(old))
-        proposed = context.served.to_storage(checked(context, options, patched, duplicates))
+        sound = checked(context, options, Body(patched, duplicates))
+        proposed = context.served.to_storage(sound)
         return updated(edit, old, proposed)
 
     return await _write(context, options, name, change)
 
 
 async def _apply(context: RequestContext, options: WriteOptions) -> Response:
-    value = parse_yaml(await read_body(context.request))
-    config = checked(context, options, value, duplicate_paths(value))
+    config = checked(context, options, parse_yaml(await read_body(context.request)))
     if not options.field_manager:
         raise refused("fieldManager", "", "is required for apply patch")
     if config["metadata"].get("managedFields"):

@@ -12,7 +12,7 @@ import yaml
 from yaml._yaml import CParser
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from app.apiserver.duplicates import build_map
+from app.apiserver.duplicates import Maps
 from app.errors import BadRequest
 
 
@@ -43,7 +43,7 @@ class _Loader(CParser, _Resolver):
 _TRUE = frozenset({"yes", "true", "on"})
 
 
-def load(text: str, max_depth: int) -> Any:
+def load(text: str, max_depth: int, maps: Maps) -> Any:
     try:
         _refuse_bombs(text, max_depth)
         loader = _Loader(text)
@@ -53,7 +53,7 @@ def load(text: str, max_depth: int) -> Any:
             loader.dispose()
     except yaml.YAMLError as error:
         raise BadRequest(f"the body is not valid YAML: {_first_line(error)}") from None
-    return None if node is None else _value(node)
+    return None if node is None else _value(node, maps)
 
 
 def _first_line(error: yaml.YAMLError) -> str:
@@ -78,21 +78,21 @@ def _refuse_bombs(text: str, max_depth: int) -> None:
             depth -= 1
 
 
-def _value(node: Node) -> Any:
+def _value(node: Node, maps: Maps) -> Any:
     if isinstance(node, MappingNode):
-        return _mapping(node)
+        return _mapping(node, maps)
     if isinstance(node, SequenceNode):
-        return [_value(entry) for entry in node.value]
+        return [_value(entry, maps) for entry in node.value]
     return _scalar(node)
 
 
-def _mapping(node: MappingNode) -> dict[str, Any]:
+def _mapping(node: MappingNode, maps: Maps) -> dict[str, Any]:
     pairs: list[tuple[str, Any]] = []
     for key_node, value_node in node.value:
         if not isinstance(key_node, ScalarNode):
             raise BadRequest("a YAML key must be text")
-        pairs.append((_key(key_node), _value(value_node)))
-    return build_map(pairs)
+        pairs.append((_key(key_node), _value(value_node, maps)))
+    return maps.build(pairs)
 
 
 def _key(node: ScalarNode) -> str:

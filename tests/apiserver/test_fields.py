@@ -93,6 +93,13 @@ def test_fields_of_a_configuration() -> None:
     }
 
 
+def test_empty_values() -> None:
+    """An empty leaf or map is owned; an empty list of keyed items says nothing."""
+    value = spec(hours=[], crafts=[], selector={}, limits={})
+    owned: Fields = {"f:hours": {}, "f:selector": {}, "f:limits": {}}
+    assert fields_of(value, SCHEMA) == {"f:spec": owned}
+
+
 def test_differences() -> None:
     old = spec(
         size=1,
