@@ -1,9 +1,9 @@
 """Why is a workload pending?
 
 Turns what an assignment found out into Kueue's granular reason and message, keeping the facts for programs: per
-flavor and resource what was asked, what is free, and which node of the cohort tree stands in the way. Within one
-resource group the least severe reason counts, since any of its flavors would do; across groups and pod sets the most
-severe, since all are needed.
+flavor and resource what was asked, what is free, and which node of the cohort tree stands in the way. A flavor is as
+bad as its worst resource; within one resource group the least severe flavor counts, since any of them would do; across
+groups and pod sets the most severe, since all are needed.
 """
 
 from collections.abc import Sequence
@@ -75,14 +75,18 @@ def _message(assignment: Assignment) -> str:
 
 
 def _reason(facts: Sequence[FlavorFact], queue: ClusterQueue) -> PendingReason:
-    mildest: dict[int, int] = {}
+    if not queue.groups:
+        return PendingReason.NO_MATCHING_FLAVOR
+    by_flavor: dict[tuple[str, int, str], int] = {}
     for fact in facts:
-        group = _group_of(queue, fact.resource)
-        severity = _SEVERITY.index(fact.reason)
-        mildest[group] = max(mildest.get(group, 0), severity)
-    if not mildest:
+        key = (fact.pod_set, _group_of(queue, fact.resource), fact.flavor)
+        by_flavor[key] = min(by_flavor.get(key, len(_SEVERITY)), _SEVERITY.index(fact.reason))
+    by_group: dict[tuple[str, int], int] = {}
+    for (pod_set, group, _), severity in by_flavor.items():
+        by_group[pod_set, group] = max(by_group.get((pod_set, group), 0), severity)
+    if not by_group:
         return PendingReason.WAITING_FOR_QUOTA
-    return _SEVERITY[min(mildest.values())]
+    return _SEVERITY[min(by_group.values())]
 
 
 def _group_of(queue: ClusterQueue, resource: str) -> int:

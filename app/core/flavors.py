@@ -190,7 +190,7 @@ class _Scan:
         """A flavor from each resource group that is asked for; None as soon as one has none to give."""
         choices: dict[str, Choice] = {}
         fits = True
-        for resource in sorted(wanted):
+        for resource in sorted(wanted, reverse=True):
             group = _covering(self.market.queue, resource)
             if resource in choices or (group is None and wanted[resource] == 0):
                 continue
@@ -241,27 +241,23 @@ class _Scan:
         }
 
     def _judge(self, name: str, flavor: str, wanted: Requests) -> Mapping[str, Standing]:
+        """The standing of every resource. Once one is hopeless, preemption is not asked about any more."""
         standings: dict[str, Standing] = {}
+        hopeless = False
         for resource, asked in wanted.items():
             fr = FlavorResource(flavor, resource)
-            standings[resource] = self._standing(
-                name, fr, plus(self.usage.get(fr, 0), asked), asked
-            )
-            if standings[resource].mode is Mode.NO_FIT:
-                break
+            found = self._standing(name, fr, asked, hopeless=hopeless)
+            hopeless = hopeless or found.mode is Mode.NO_FIT
+            standings[resource] = found
         return standings
 
-    def _standing(self, name: str, fr: FlavorResource, value: int, asked: int) -> Standing:
+    def _standing(self, name: str, fr: FlavorResource, asked: int, *, hopeless: bool) -> Standing:
         node = self.market.node
-        limit = node.potential(fr)
+        before = self.usage.get(fr, 0)
+        value, limit = plus(before, asked), node.potential(fr)
         if value > limit:
-            self._note(
-                name,
-                fr,
-                value,
-                PendingReason.EXCEEDS_MAX_QUOTA,
-                _too_large(fr, value, asked, limit),
-            )
+            message = _too_large(fr, before, asked, limit)
+            self._note(name, fr, value, PendingReason.EXCEEDS_MAX_QUOTA, message)
             return Standing(Mode.NO_FIT)
         height, may_reclaim = node.borrow_height(fr, value)
         available = node.available(fr)
@@ -271,7 +267,8 @@ class _Scan:
             name, fr, value, PendingReason.WAITING_FOR_QUOTA, _too_little(fr, value - available)
         )
         within_nominal = value <= node.quota(fr).nominal
-        if within_nominal or may_reclaim or self.market.can_preempt_while_borrowing:
+        may_preempt = within_nominal or may_reclaim or self.market.can_preempt_while_borrowing
+        if may_preempt and not hopeless:
             return self.market.oracle(fr, value)
         return Standing(Mode.NO_FIT, height)
 
@@ -358,12 +355,11 @@ def _objection(name: str, flavor: ResourceFlavor | None, shapes: Sequence[PodSha
     return None
 
 
-def _too_large(fr: FlavorResource, value: int, asked: int, limit: int) -> str:
-    before = written(fr.resource, value - asked)
+def _too_large(fr: FlavorResource, before: int, asked: int, limit: int) -> str:
     return (
         f"insufficient quota for {fr.resource} in flavor {fr.flavor}, previously considered podsets "
-        f"requests ({before}) + current podset request ({written(fr.resource, asked)}) > "
-        f"maximum capacity ({written(fr.resource, limit)})"
+        f"requests ({written(fr.resource, before)}) + current podset request "
+        f"({written(fr.resource, asked)}) > maximum capacity ({written(fr.resource, limit)})"
     )
 
 

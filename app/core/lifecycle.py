@@ -194,6 +194,8 @@ def evict_deactivated(manifest: Manifest, now: datetime) -> Manifest:
         if one["type"] != "DeactivationTarget"
     ]
     manifest = _with_status(manifest, conditions=kept, requeueState=None)
+    if not is_true(status_of(manifest), "QuotaReserved"):
+        manifest = pending(manifest, PendingReason.DEACTIVATED, message, now)
     return evict(manifest, reason, message, now)
 
 

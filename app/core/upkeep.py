@@ -82,11 +82,29 @@ def _let_queue(manifest: Manifest, workload: Workload, image: Image, now: dateti
         manifest = _lift_hold(manifest, workload, image, str(requeued["reason"]), now)
     elif workload.requeue_at is not None and workload.requeue_at <= now:
         manifest = _end_backoff(manifest, now)
+    reason, message = _why_out(workload, image)
+    if reason is not None:
+        return lifecycle.pending(manifest, reason, message, now)
+    reserved = condition(status_of(manifest), "QuotaReserved") or {}
+    if reserved.get("reason") in (PendingReason.SUSPENDED, PendingReason.DEACTIVATED):
+        message = "The workload waits to be looked at again"
+        return lifecycle.pending(manifest, PendingReason.PENDING_EVALUATION, message, now)
+    return manifest
+
+
+def _why_out(workload: Workload, image: Image) -> tuple[PendingReason | None, str]:
+    """Why its queue is closed to a workload, if it is."""
     stopped = _stopped_by(workload, image)
     if stopped is not None:
-        message = f"The {stopped[0]} is stopped"
-        return lifecycle.pending(manifest, PendingReason.SUSPENDED, message, now)
-    return manifest
+        return PendingReason.SUSPENDED, f"The {stopped[0]} is stopped"
+    local = image.local_queues.get((workload.namespace, workload.queue_name))
+    if local is None:
+        return PendingReason.MISCONFIGURED, f"LocalQueue {workload.queue_name} doesn't exist"
+    if local.cluster_queue not in image.cluster_queues:
+        return PendingReason.MISCONFIGURED, f"ClusterQueue {local.cluster_queue} doesn't exist"
+    if image.why_inactive(local.cluster_queue) is not None:
+        return PendingReason.SUSPENDED, f"ClusterQueue {local.cluster_queue} is inactive"
+    return None, ""
 
 
 def _lift_hold(
