@@ -11,6 +11,10 @@ from app.sandbox.controllers import Character
 from app.sandbox.nodes.life import Habits
 from app.sandbox.nodes.make import NodeShape
 
+GPU_MODEL = (
+    "example.com/gpu-model"  # the label and the taint by which the examples tell nodes apart
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSettings:
@@ -48,16 +52,17 @@ class SandboxSettings:
 
 
 def gpu_nodes(count: int, gpus: int) -> tuple[NodeShape, ...]:
-    """Return `count` nodes with `gpus` each: three of four a100, the rest t4."""
+    """Return `count` nodes with `gpus` each, as the example quotas know them: three of four a100, the rest t4."""
     t4 = count // 4
     capacity = {"nvidia.com/gpu": str(gpus)} if gpus else {}
     shapes = (
         NodeShape(
             count=count - t4,
             prefix="a100",
-            labels={"gpu.example.com/model": "a100"},
+            labels={GPU_MODEL: "a100"},
             capacity=capacity,
+            taints=({"key": GPU_MODEL, "value": "a100", "effect": "NoSchedule"},),
         ),
-        NodeShape(count=t4, prefix="t4", labels={"gpu.example.com/model": "t4"}, capacity=capacity),
+        NodeShape(count=t4, prefix="t4", labels={GPU_MODEL: "t4"}, capacity=capacity),
     )
     return tuple(shape for shape in shapes if shape.count)

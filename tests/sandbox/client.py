@@ -188,7 +188,7 @@ def pod(name: str = "alone", annotations: dict[str, str] | None = None, **spec: 
         "spec": {
             "restartPolicy": "Never",
             "containers": [
-                {"name": "main", "image": "busybox:1", "resources": {"requests": requests}}
+                {"name": "main", "image": "busybox:1", "resources": resources(requests)}
             ],
             **spec,
         },

@@ -164,7 +164,9 @@ async def test_a_webhook_that_is_down_counts_by_its_failure_policy(
     refused = await client.call("POST", JOBS, job(suspend=True))
     assert refused.status == 500
     assert refused.body["message"].startswith(
-        'Internal error occurred: failed calling webhook "validate.sluice.dev": failed to call webhook: '
+        'Internal error occurred: failed calling webhook "validate.sluice.dev": '
+        'failed to call webhook: Post "https://127.0.0.1:1/x?timeout=10s": '
+        "dial tcp 127.0.0.1:1: connect: connection refused"
     )
     ignore = {"webhooks": [{**hooks.configuration("", "validate", "/")["webhooks"][0]}]}
     ignore["webhooks"][0] |= {"clientConfig": down, "failurePolicy": "Ignore"}
@@ -206,15 +208,18 @@ async def test_a_dry_run_asks_harmless_webhooks(client: Client, hooks: Hooks, ef
     assert await client.items(JOBS) == []
 
 
-async def test_a_dry_run_fails_rather_than_have_side_effects(client: Client, hooks: Hooks) -> None:
-    hooks.answers["/mutate"] = SUSPEND
-    await mutate(client, hooks, sideEffects="Some")
-    refused = await client.call("POST", JOBS, job(), dryRun="All")
-    assert (refused.status, refused.body["message"]) == (
-        400,
-        'admission webhook "mutate.sluice.dev" does not support dry run',
-    )
-    assert hooks.asked == []
+async def test_a_webhook_with_side_effects_cannot_be_registered(
+    client: Client, hooks: Hooks
+) -> None:
+    """So that a dry run can always be reviewed."""
+    configuration = hooks.configuration("Mutating", "mutate", "/mutate", sideEffects="Some")
+    refused = await client.call("POST", MUTATING, configuration)
+    assert refused.causes == [
+        (
+            "webhooks[0].sideEffects",
+            'Unsupported value: "Some": supported values: "None", "NoneOnDryRun"',
+        )
+    ]
 
 
 async def test_selectors_narrow_what_is_seen(client: Client, hooks: Hooks) -> None:

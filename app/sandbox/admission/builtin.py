@@ -28,9 +28,7 @@ class BuiltinAdmission:
     async def check(self, write: Write) -> None:
         if write.kind.key == self._namespaces.key:
             if write.operation == "DELETE" and write.name in PERMANENT_NAMESPACES:
-                raise Forbidden(
-                    f'namespaces "{write.name}" is forbidden: this namespace may not be deleted'
-                )
+                raise _forbidden(write, "this namespace may not be deleted")
         elif write.operation == "CREATE" and write.namespace is not None:
             await self._check_namespace(write, write.namespace)
 
@@ -44,9 +42,7 @@ class BuiltinAdmission:
         name = spec.get("priorityClassName")
         found = await self._priority(name) if name else await self._default_priority()
         if name and found is None:
-            raise Forbidden(
-                f'pods "{write.name}" is forbidden: no PriorityClass with name {name} was found'
-            )
+            raise _forbidden(write, f"no PriorityClass with name {name} was found")
         if found is not None:
             spec["priorityClassName"] = found["metadata"]["name"]
         spec["priority"] = (found or {}).get("value", 0)
@@ -60,7 +56,7 @@ class BuiltinAdmission:
             raise NotFound(f'namespaces "{name}" not found', details=details)
         if "deletionTimestamp" in namespace["metadata"]:
             why = f"unable to create new content in namespace {name} because it is being terminated"
-            raise Forbidden(f'{write.kind.resource} "{write.name}" is forbidden: {why}')
+            raise _forbidden(write, why)
 
     async def _priority(self, name: str) -> Manifest | None:
         return await self._storage.get(self._priority_classes, None, name)
@@ -68,6 +64,14 @@ class BuiltinAdmission:
     async def _default_priority(self) -> Manifest | None:
         classes = (await self._storage.list(self._priority_classes, None)).items
         return next((one for one in classes if one.get("globalDefault")), None)
+
+
+def _forbidden(write: Write, why: str) -> Forbidden:
+    kind = write.kind
+    return Forbidden(
+        f'{kind.resource} "{write.name}" is forbidden: {why}',
+        details={"name": write.name, "group": kind.group, "kind": kind.plural},
+    )
 
 
 def _tolerations(given: Sequence[Manifest]) -> list[Manifest]:

@@ -7,6 +7,7 @@ exist here, so a ``service`` reference is looked up among the addresses that the
 import asyncio
 import base64
 import binascii
+import os
 import ssl
 from collections.abc import Mapping
 from typing import Any
@@ -33,11 +34,10 @@ class WebhookClient:
 
     async def call(self, hook: Hook, body: Manifest) -> bytes:
         config: Mapping[str, Any] = hook.spec.get("clientConfig") or {}
-        url = self._url(config)
+        url = f"{self._url(config)}?timeout={hook.timeout_s}s"
         try:
             async with self._open_session().post(
                 url,
-                params={"timeout": f"{hook.timeout_s}s"},
                 data=orjson.dumps(body),
                 headers={"Content-Type": "application/json", "Accept": "application/json"},
                 ssl=self._context(str(config.get("caBundle") or "")),
@@ -51,7 +51,7 @@ class WebhookClient:
         except TimeoutError as error:
             raise CallFailed(f'Post "{url}": context deadline exceeded') from error
         except aiohttp.ClientError as error:
-            raise CallFailed(f'Post "{url}": {error}') from error
+            raise CallFailed(f'Post "{url}": {_told(error)}') from error
 
     async def close(self) -> None:
         if self._session is not None:
@@ -84,3 +84,14 @@ class WebhookClient:
                 raise CallFailed(f"unable to load root certificates: {error}") from error
             self._contexts[bundle] = context
         return context
+
+
+def _told(error: aiohttp.ClientError) -> str:
+    """Word a failure as Go does, as far as people match on it."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"tls: failed to verify certificate: {error.certificate_error}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        number = error.os_error.errno
+        why = os.strerror(number).lower() if number else str(error.os_error)
+        return f"dial tcp {error.host}:{error.port}: connect: {why}"
+    return str(error)

@@ -38,10 +38,6 @@ class Hook:
     def timeout_s(self) -> int:
         return int(self.spec.get("timeoutSeconds") or 10)
 
-    @property
-    def takes_dry_runs(self) -> bool:
-        return self.spec.get("sideEffects") in ("None", "NoneOnDryRun")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:

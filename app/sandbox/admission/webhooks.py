@@ -2,8 +2,8 @@
 
 Mutating webhooks run one after the other in the order of their configurations' names, each seeing the changes of those
 before; then the object is defaulted and validated once more, and all validating webhooks run side by side. A denial is
-passed on; a webhook that cannot be asked counts by its failure policy. A dry run fails if a webhook would have side
-effects, as on a real cluster. Reinvocation (``reinvocationPolicy: IfNeeded``) is not done.
+passed on; a webhook that cannot be asked counts by its failure policy. ``reinvocationPolicy: IfNeeded`` is not
+followed: no webhook is asked twice.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from app.apiserver.encoding import copy
 from app.apiserver.kinds import Kind
 from app.apiserver.storage import Storage
 from app.core.manifests import Manifest
-from app.errors import AppError, BadRequest
+from app.errors import AppError
 from app.sandbox.admission.call import CallFailed, WebhookClient
 from app.sandbox.admission.match import Hook, Seen, rules_match, selectors_match
 from app.sandbox.admission.review import Answer, BadAnswer, Denied, Write, read_answer, review
@@ -92,8 +92,6 @@ class Webhooks:
 
     async def _ask(self, hook: Hook, write: Write) -> Answer | None:
         """Return the answer of a webhook that allows the write; None if its failure is to be ignored."""
-        if write.dry_run and not hook.takes_dry_runs:
-            raise BadRequest(f'admission webhook "{hook.name}" does not support dry run')
         uid = self._new_uid()
         try:
             body = await self._client.call(hook, review(write, uid))

@@ -4,9 +4,11 @@ Only the defaults that clients of Jobs and pods meet; probes, ports and volumes 
 place: they are given the writer's own copy.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from app.core.manifests import Manifest
+from app.core.quantity import QuantityError, canonical
 
 _CONTAINER_LISTS = ("initContainers", "containers")
 
@@ -21,7 +23,7 @@ def fill_pod_spec(spec: dict[str, Any]) -> None:
     for container in _containers(spec):
         container.setdefault("terminationMessagePath", "/dev/termination-log")
         container.setdefault("terminationMessagePolicy", "File")
-        container.setdefault("resources", {})
+        _write_canonically(container.setdefault("resources", {}))
         container.setdefault("imagePullPolicy", _pull_policy(str(container.get("image") or "")))
 
 
@@ -34,6 +36,41 @@ def fill_pod(pod: Manifest) -> None:
         resources = container["resources"]
         if resources.get("limits"):
             resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
+
+
+def quality_of_service(spec: dict[str, Any]) -> str:
+    """Name the class of a pod by its cpu and memory, as ``status.qosClass`` does."""
+    asked = [
+        (resources.get(kind) or {}).get(name)
+        for resources in (container["resources"] for container in _containers(spec))
+        for kind in ("requests", "limits")
+        for name in ("cpu", "memory")
+    ]
+    if not any(asked):
+        return "BestEffort"
+    equal = all(
+        (container["resources"].get("requests") or {}).get(name)
+        == (container["resources"].get("limits") or {}).get(name)
+        for container in _containers(spec)
+        for name in ("cpu", "memory")
+    )
+    return "Guaranteed" if all(asked) and equal else "Burstable"
+
+
+def _write_canonically(resources: dict[str, Any]) -> None:
+    """The API server reads quantities as numbers and writes them its own way: 1000 becomes 1k."""
+    for kind in ("limits", "requests"):
+        amounts = resources.get(kind)
+        if amounts:
+            resources[kind] = {name: _canonical(text) for name, text in amounts.items()}
+
+
+@lru_cache(maxsize=1024)
+def _canonical(text: Any) -> Any:
+    try:
+        return canonical(text)
+    except QuantityError:
+        return text  # refused later, with its path
 
 
 def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:

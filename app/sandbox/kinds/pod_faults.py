@@ -24,9 +24,12 @@ def _container(container: Mapping[str, Any], path: str) -> list[FieldError]:
     found = [required(f"{path}.{name}") for name in ("name", "image") if not container.get(name)]
     resources = container.get("resources") or {}
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
-    for kind, amounts in (("limits", limits), ("requests", requests)):
-        found += _amounts(amounts, f"{path}.resources.{kind}")
-    return found or _overcommitted(limits, requests, f"{path}.resources")
+    unreadable = [
+        fault
+        for kind, amounts in (("limits", limits), ("requests", requests))
+        for fault in _amounts(amounts, f"{path}.resources.{kind}")
+    ]
+    return [*found, *(unreadable or _overcommitted(limits, requests, f"{path}.resources"))]
 
 
 def _amounts(amounts: Mapping[str, Any], path: str) -> list[FieldError]:

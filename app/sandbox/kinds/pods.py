@@ -11,7 +11,7 @@ from app.apiserver.kinds import AGE, Column, Kind
 from app.core.manifests import Manifest
 from app.errors import FieldError, Invalid
 from app.sandbox.faulty_fields import forbidden, invalid
-from app.sandbox.kinds.pod_defaults import fill_pod
+from app.sandbox.kinds.pod_defaults import fill_pod, quality_of_service
 from app.sandbox.kinds.pod_faults import pod_faults
 from app.sandbox.kinds.schema import CONDITIONS, POD_SPEC, anything, text
 
@@ -36,7 +36,7 @@ def prepare_pod(new: Manifest, old: Manifest | None) -> Manifest:
 
 
 def _first_status(pod: Manifest) -> Manifest:
-    status: Manifest = {"phase": "Pending", "qosClass": "Burstable"}
+    status: Manifest = {"phase": "Pending", "qosClass": quality_of_service(pod["spec"])}
     if pod["spec"].get("schedulingGates"):
         status["conditions"] = [
             {

@@ -5,7 +5,7 @@ from typing import Any
 from app.apiserver.kinds import AGE, Column, Kind
 from app.core.manifests import Manifest
 from app.errors import FieldError, Invalid
-from app.sandbox.faulty_fields import required
+from app.sandbox.faulty_fields import not_supported, required
 from app.sandbox.kinds.schema import anything, keyed, number, text
 
 _WEBHOOK_DEFAULTS: dict[str, Any] = {
@@ -15,6 +15,9 @@ _WEBHOOK_DEFAULTS: dict[str, Any] = {
     "objectSelector": {},
     "timeoutSeconds": 10,
 }
+
+
+_SIDE_EFFECTS = ("None", "NoneOnDryRun")  # so that every webhook may be asked about a dry run
 
 
 def _prepare_mutating(new: Manifest, old: Manifest | None) -> Manifest:
@@ -36,6 +39,9 @@ def _prepare_webhooks(new: Manifest, _: Manifest | None) -> Manifest:
             for field in ("name", "clientConfig", "sideEffects", "admissionReviewVersions")
             if not hook.get(field)
         ]
+        effects = hook.get("sideEffects")
+        if effects and effects not in _SIDE_EFFECTS:
+            faults.append(not_supported(f"{path}.sideEffects", effects, _SIDE_EFFECTS))
     if faults:
         raise Invalid("the webhook configuration is invalid", faults)
     return new
