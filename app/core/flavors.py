@@ -27,7 +27,6 @@ from app.core.quota import Node
 from app.core.requests import PodSetRequest
 from app.core.resources import PODS, FlavorResource, Requests, plus, total, written
 
-
 #: Could preemption make room for this much of one flavor and resource?
 Oracle = Callable[[FlavorResource, int], Standing]
 

@@ -41,7 +41,9 @@ class Node:
     explicit: bool = False  # a Cohort object of this name exists
     cyclic: bool = False  # some ancestor is its own ancestor: nothing below may be scheduled
     height: int = 0  # longest way down to a leaf
-    generation: int = 0  # of a queue: moves with who runs in it; of a root: with the quota of its tree
+    generation: int = (
+        0  # of a queue: moves with who runs in it; of a root: with the quota of its tree
+    )
     subtree: dict[FlavorResource, int] = field(default_factory=dict)
     guaranteed: dict[FlavorResource, int] = field(default_factory=dict)
     usage: dict[FlavorResource, int] = field(default_factory=dict)

@@ -71,7 +71,7 @@ def _same(resource: str, text: Any, found: Any) -> bool:
     if isinstance(text, bool):
         return text is found
     if found >= UNLIMITED or value(text) == UNLIMITED:
-        return (found >= UNLIMITED) == (value(text) == UNLIMITED)
+        return bool(found >= UNLIMITED) == (value(text) == UNLIMITED)
     return value(text) == value(written(resource, found))
 
 
@@ -86,13 +86,19 @@ def _share(where: str, found: Share, wanted: dict[str, Any]) -> Iterator[str]:
         "weightedShare": weighted,
     }
     for key, expected in wanted.items():
-        both = (expected, shown[key])
-        if all(isinstance(one, float | int) and not isinstance(one, bool) for one in both):
-            is_same = math.isclose(expected, shown[key], rel_tol=1e-9)
-        else:
-            is_same = expected == shown[key]
-        if not is_same:
+        if not _is_close(expected, shown[key]):
             yield f"{where} {key}: expected {expected}, found {shown[key]}"
+
+
+def _is_close(one: Any, other: Any) -> bool:
+    """Shares come from floats in Kueue; everything else must be equal."""
+    if isinstance(one, float) or isinstance(other, float):
+        return not isinstance(one, str) and not isinstance(other, str) and _near(one, other)
+    return bool(one == other)
+
+
+def _near(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-9)
 
 
 def _query(

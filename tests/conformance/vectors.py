@@ -39,12 +39,8 @@ def choose(folder: Path, names: list[str]) -> dict[str, Path]:
 
 
 def scenarios(path: Path) -> Iterator[Scenario]:
-    opened = (
-        gzip.open(path, "rt", encoding="utf-8")
-        if path.suffix == ".gz"
-        else path.open(encoding="utf-8")
-    )
-    with opened as lines:
-        for line in lines:
-            if line.strip():
-                yield json.loads(line)
+    data = path.read_bytes()
+    text = gzip.decompress(data) if path.suffix == ".gz" else data
+    for line in text.splitlines():
+        if line.strip():
+            yield json.loads(line)
