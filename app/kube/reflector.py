@@ -45,7 +45,6 @@ _log = structlog.get_logger(__name__)
 
 _SLICE = 64
 _FAILURES_BEFORE_LIST = 6
-_SILENT_BEFORE_LIST = 6
 _UNREADABLE = (msgspec.MsgspecError, KeyError, TypeError, AttributeError)
 
 
@@ -60,12 +59,11 @@ class Source(Generic[T]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """All spans and sizes. Bookmarks come about once a minute: none within `bookmark_s` is a sign of trouble."""
+    """All spans and sizes. After `silence_s` without a byte the peer may be dead, and the watch is opened anew."""
 
     window_s: float = 0.02
     batch: int = 500
     page: int = PAGE
-    bookmark_s: float = 90.0
     silence_s: float = 150.0
     watch_least_s: int = 300
     watch_most_s: int = 600
@@ -134,7 +132,7 @@ class Reflector(Generic[T]):
 
     def _start_over(self) -> None:
         self._version: str | None = None
-        self._silent = 0
+        self._silent = False
         self.health.synced.clear()
         self._outbox: Outbox[T] = Outbox(
             self._sink,
@@ -153,6 +151,8 @@ class Reflector(Generic[T]):
         while True:
             asked: float | None = None
             try:
+                if self._silent and self._version is not None:
+                    await self._doubt(self._version)
                 if self._version is None:
                     self._version = await self._list()
                 await self._watch(self._version)
@@ -179,7 +179,7 @@ class Reflector(Generic[T]):
         self._tracker.begin_list(await self._known())
         token = ""
         while True:
-            page = await self._page(token)
+            page = await self._page(token, limit=self._pace.page)
             await self._take_page(page)
             token = page.metadata.continue_
             if not token:
@@ -190,10 +190,10 @@ class Reflector(Generic[T]):
         self.health.list_duration_s = loop.time() - begun_at
         return page.metadata.resource_version
 
-    async def _page(self, token: str) -> Page:
+    async def _page(self, token: str, *, limit: int) -> Page:
         source = self._source
         body = await self._client.list_page(
-            source.resource, source.selection, limit=self._pace.page, token=token
+            source.resource, source.selection, limit=limit, token=token
         )
         self._heard()
         try:
@@ -229,19 +229,21 @@ class Reflector(Generic[T]):
                 self._judge(begun_at)
 
     def _judge(self, begun_at: float) -> None:
-        """After a watch: was it a good one, and may the next go on from the same version?
-
-        Without a byte, not even a bookmark, either the peer was dead, or our version lies in the future of a cluster
-        restored from a backup: kube-apiserver keeps silent until it gets there. Only a list can tell which.
-        """
-        lasted_s = asyncio.get_running_loop().time() - begun_at
-        if lasted_s > self._pace.settled_s:
+        """After a watch: did it last long enough to forget earlier failures, and did it say anything at all?"""
+        if asyncio.get_running_loop().time() - begun_at > self._pace.settled_s:
             self._backoff.reset()
-        if self.health.heard_at is not None and self.health.heard_at >= begun_at:
-            self._silent = 0
-            return
-        self._silent += 1
-        if lasted_s > self._pace.bookmark_s or self._silent >= _SILENT_BEFORE_LIST:
+        heard_at = self.health.heard_at
+        self._silent = heard_at is None or heard_at < begun_at
+
+    async def _doubt(self, version: str) -> None:
+        """After a silent watch: list if the cluster has gone back in time, because etcd was restored from a backup.
+
+        kube-apiserver is silent on a watch from a version that it has not reached yet, and just as silent when
+        nothing happens (a bookmark needs progress). One cheap look at where it is tells which it was.
+        """
+        page = await self._page("", limit=1)
+        self._silent = False
+        if is_newer(version, page.metadata.resource_version):
             self._version = None
 
     async def _read(self, chunks: AsyncIterator[bytes]) -> None:

@@ -67,10 +67,10 @@ class Api:
         return [at for at, done, _ in self.requests if done == verb]
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        verb = "watch" if request.query.get("watch") else "list"
+        verb = verb_of(request)
         now = asyncio.get_running_loop().time()
         self.requests.append((now, verb, dict(request.query)))
-        faults = self.watch_faults if verb == "watch" else self.list_faults
+        faults = {"watch": self.watch_faults, "list": self.list_faults}.get(verb)
         if faults:
             return await faults.popleft()(request)
         return await (self.watch if verb == "watch" else self.list)(request)
@@ -99,6 +99,13 @@ class Api:
                     since = version
             async with self._changed:
                 await self._changed.wait()
+
+
+def verb_of(request: web.Request) -> str:
+    """A list of one object is a look at the cluster's version, not a list."""
+    if request.query.get("watch"):
+        return "watch"
+    return "look" if request.query.get("limit") == "1" else "list"
 
 
 def event(kind: str, manifest: Manifest) -> bytes:
