@@ -83,6 +83,9 @@ class Entry:
     def targets(self) -> tuple[Target, ...]:
         return self.nomination.targets
 
+    def has_room(self) -> bool:
+        return all(value <= self.node.available(fr) for fr, value in self.usage.items())
+
 
 def _ordered(entries: list[Entry], policy: Policy) -> Iterable[Entry]:
     """Classical: lower borrow height, then as in a queue. Fair: a tournament, replayed after every entry."""
@@ -164,10 +167,12 @@ class _Cycle:
 
     def _fits(self, entry: Entry) -> bool:
         """With the victims so far and its own gone, is there room for it?"""
+        if not self.victims and not entry.targets:
+            return entry.has_room()
         with self.image.tree.trial():
             self._remove(self.victims.values())
             self._remove(entry.targets)
-            return all(value <= entry.node.available(fr) for fr, value in entry.usage.items())
+            return entry.has_room()
 
     def _remove(self, targets: Iterable[Target]) -> None:
         for target in targets:

@@ -77,20 +77,14 @@ def _message(assignment: Assignment) -> str:
 def _reason(facts: Sequence[FlavorFact], queue: ClusterQueue) -> PendingReason:
     if not queue.groups:
         return PendingReason.NO_MATCHING_FLAVOR
-    by_flavor: dict[tuple[str, int, str], int] = {}
+    by_flavor: dict[tuple[str, tuple[str, ...], str], int] = {}
     for fact in facts:
-        key = (fact.pod_set, _group_of(queue, fact.resource), fact.flavor)
+        group = queue.covering.get(fact.resource)
+        key = (fact.pod_set, group.resources if group is not None else (), fact.flavor)
         by_flavor[key] = min(by_flavor.get(key, len(_SEVERITY)), _SEVERITY.index(fact.reason))
-    by_group: dict[tuple[str, int], int] = {}
-    for (pod_set, group, _), severity in by_flavor.items():
-        by_group[pod_set, group] = max(by_group.get((pod_set, group), 0), severity)
+    by_group: dict[tuple[str, tuple[str, ...]], int] = {}
+    for (pod_set, resources, _), severity in by_flavor.items():
+        by_group[pod_set, resources] = max(by_group.get((pod_set, resources), 0), severity)
     if not by_group:
         return PendingReason.WAITING_FOR_QUOTA
     return _SEVERITY[min(by_group.values())]
-
-
-def _group_of(queue: ClusterQueue, resource: str) -> int:
-    for place, group in enumerate(queue.groups):
-        if resource in group.resources:
-            return place
-    return -1

@@ -136,8 +136,9 @@ def assign(
 
 
 def _with_pods(queue: ClusterQueue, request: PodSetRequest) -> Requests:
-    covers_pods = any(PODS in group.resources for group in queue.groups)
-    return {**request.requests, PODS: request.count} if covers_pods else request.requests
+    if PODS not in queue.covering:
+        return request.requests
+    return {**request.requests, PODS: request.count}
 
 
 def _groups_of(requests: Sequence[PodSetRequest]) -> list[list[int]]:
@@ -190,7 +191,7 @@ class _Scan:
         choices: dict[str, Choice] = {}
         fits = True
         for resource in sorted(wanted, reverse=True):
-            group = _covering(self.market.queue, resource)
+            group = self.market.queue.covering.get(resource)
             if resource in choices or (group is None and wanted[resource] == 0):
                 continue
             if group is None:
@@ -331,10 +332,6 @@ class _Scan:
                 message=f"resource {resource} unavailable in ClusterQueue",
             )
         )
-
-
-def _covering(queue: ClusterQueue, resource: str) -> ResourceGroup | None:
-    return next((group for group in queue.groups if resource in group.resources), None)
 
 
 def _objection(name: str, flavor: ResourceFlavor | None, shapes: Sequence[PodShape]) -> str | None:

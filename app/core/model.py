@@ -102,6 +102,12 @@ class ClusterQueue:
     weight_nanos: int = 10**9  # of fair sharing; 10**9 is a weight of one
     checks: tuple[CheckRule, ...] = ()
     deleting: bool = False
+    covering: Mapping[str, ResourceGroup] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Index the groups by the resources they cover: every nomination asks."""
+        index = {resource: group for group in self.groups for resource in group.resources}
+        object.__setattr__(self, "covering", index)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,8 @@ class Candidate:
 def find_targets(wanted: RoomWanted) -> list[Target]:
     """The victims to evict; empty when no permitted set of them makes room."""
     candidates = _candidates(wanted)
+    if not candidates:
+        return []
     for borrowing in _attempts(wanted, candidates):
         with wanted.tree.trial():
             targets = _try(wanted, candidates, borrowing=borrowing)

@@ -17,7 +17,6 @@ and is rolled back from a journal: nothing is ever copied.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from app.core.model import ClusterQueue, Cohort, Quota
@@ -72,11 +71,12 @@ class Node:
         return self.quotas.get(fr, _NO_QUOTA)
 
     def used(self, fr: FlavorResource) -> int:
-        return min(self.usage.get(fr, 0), UNLIMITED)
+        usage = self.usage.get(fr, 0)
+        return usage if usage < UNLIMITED else UNLIMITED  # noqa: FURB136 - the hottest line there is
 
     def local_available(self, fr: FlavorResource) -> int:
         """What is left of the part that this node lends to nobody."""
-        guaranteed = self.guaranteed.get(fr, 0)
+        guaranteed = self.guaranteed.get(fr)
         return max(0, minus(guaranteed, self.usage.get(fr, 0))) if guaranteed else 0
 
     def raw_available(self, fr: FlavorResource) -> int:
@@ -148,6 +148,26 @@ class Node:
         return most if limit is None else min(most, plus(subtree, limit))
 
 
+#: Whose usage, of what, before.
+_Change = tuple[dict[FlavorResource, int], FlavorResource, int]
+
+
+class Trial:
+    """Notes every change of usage from entering to leaving, and takes them back in reverse."""
+
+    __slots__ = ("_journals",)
+
+    def __init__(self, journals: list[list[_Change]]) -> None:
+        self._journals = journals
+
+    def __enter__(self) -> None:
+        self._journals.append([])
+
+    def __exit__(self, *_: object) -> None:
+        for usage, fr, before in reversed(self._journals.pop()):
+            usage[fr] = before
+
+
 class QuotaTree:
     """All cohort trees, their quotas and their usage."""
 
@@ -157,7 +177,7 @@ class QuotaTree:
         self._usage: dict[str, dict[FlavorResource, int]] = {}  # by queue, also of absent ones
         self._touched: list[Node] = []  # edited since the sums were made
         self._ticks = 0
-        self._journal: list[tuple[dict[FlavorResource, int], FlavorResource, int]] | None = None
+        self._journals: list[list[_Change]] = []  # of the trials that are on, the innermost last
 
     # Edits of quota
 
@@ -222,24 +242,17 @@ class QuotaTree:
             self._ticks += 1
             node.generation = self._ticks
 
-    @contextmanager
-    def trial(self) -> Iterator[None]:
+    def trial(self) -> Trial:
         """Everything charged inside is taken back at the end. Trials nest."""
-        outer, self._journal = self._journal, []
-        try:
-            yield
-        finally:
-            for usage, fr, before in reversed(self._journal):
-                usage[fr] = before
-            self._journal = outer
+        return Trial(self._journals)
 
     def _shift(self, start: Node, fr: FlavorResource, change: int) -> None:
         node: Node | None = start
         while node is not None and change:
             usage = node.usage
             before = usage.get(fr, 0)
-            if self._journal is not None:
-                self._journal.append((usage, fr, before))
+            if self._journals:
+                self._journals[-1].append((usage, fr, before))
             risen = _beyond(node, fr, change)
             usage[fr] = before + change
             change = risen
@@ -318,7 +331,11 @@ def rising(node: Node, usage: Usage) -> Iterator[tuple[Node, Usage]]:
 
 def _beyond(node: Node, fr: FlavorResource, change: int) -> int:
     """The part of a change of usage that the parent notices."""
-    guaranteed, before = node.guaranteed.get(fr, 0), node.usage.get(fr, 0)
+    guaranteed, before = node.guaranteed.get(fr), node.usage.get(fr, 0)
+    if not guaranteed:
+        return (
+            change if before >= 0 <= before + change else max(0, before + change) - max(0, before)
+        )
     return max(0, before + change - guaranteed) - max(0, before - guaranteed)
 
 

@@ -54,9 +54,10 @@ def written(resource: str, value: int) -> str:
 
 def plus(left: int, right: int) -> int:
     """Add; what reaches the limit is unlimited, and unlimited it stays."""
-    if UNLIMITED in (left, right):
+    if left == UNLIMITED or right == UNLIMITED:  # noqa: PLR1714 - asked a million times
         return UNLIMITED
-    return min(left + right, UNLIMITED)
+    summed = left + right
+    return summed if summed < UNLIMITED else UNLIMITED  # noqa: FURB136
 
 
 def minus(left: int, right: int) -> int:
@@ -73,6 +74,8 @@ def times(value: int, count: int) -> int:
 
 def total(*parts: Requests) -> dict[str, int]:
     """Sum requests resource by resource."""
+    if len(parts) == 1:
+        return dict(parts[0])
     summed: dict[str, int] = {}
     for part in parts:
         for resource, value in part.items():
