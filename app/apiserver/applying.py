@@ -8,7 +8,6 @@ applied version, whichever version they were recorded in.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from app.apiserver.comparing import fields_of
 from app.apiserver.errors import FieldConflict
@@ -33,9 +32,8 @@ _BEFORE_FIRST_APPLY = "before-first-apply"
 
 
 def readable(config: Manifest, served: Served, subresource: str) -> Manifest:
-    """What of a configuration counts: only what can be owned, and no nulls."""
-    part = ownable(config, subresource, has_status=served.kind.status)
-    applied: Manifest = _without_nulls(part)
+    """What of a (checked) configuration counts: only what can be owned."""
+    applied = ownable(config, subresource, has_status=served.kind.status)
     check_keys(applied, served.schema)
     return applied
 
@@ -111,15 +109,6 @@ class Apply:
             time=self.actor.time,
         )
         return [before.entry(fields_of(part, self.served.schema))]
-
-
-def _without_nulls(value: Any) -> Any:
-    """A null in a configuration says nothing."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
-    if isinstance(value, list):
-        return [_without_nulls(one) for one in value]
-    return value
 
 
 def _same_time(mine: Manifest, before: Entry) -> Manifest:

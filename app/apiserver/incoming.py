@@ -6,8 +6,10 @@ given twice are refused, warned about or passed over, as the client asked; unkno
 
 from app.apiserver.bodies import Body, parse_json, parse_yaml, read_body
 from app.apiserver.context import RequestContext
+from app.apiserver.errors import invalid
 from app.apiserver.metadata import check_shape, same_place
 from app.apiserver.options import WriteOptions
+from app.apiserver.shapes import drop_nulls, misshapen
 from app.apiserver.unknown import prune_unknown
 from app.core.manifests import Manifest
 from app.errors import BadRequest, UnsupportedMediaType
@@ -43,10 +45,14 @@ def checked(context: RequestContext, options: WriteOptions, body: Body) -> Manif
     manifest = check_shape(body.value)
     _check_type(context, manifest)
     same_place(manifest, context.kind, context.target.namespace, context.target.name)
+    drop_nulls(manifest)
     unknown: list[str] = []
     if not context.kind.preserve_unknown:
         unknown = prune_unknown(manifest, context.served.schema)
     report(context, options, unknown, body.duplicates)
+    faults = misshapen(manifest, context.served.schema)
+    if faults:
+        raise invalid(context.kind, str(manifest["metadata"].get("name", "")), faults)
     return manifest
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from structlog.testing import capture_logs
 
 from app.apiserver.kinds import Kind
 from app.apiserver.storage import Change, User
@@ -294,6 +295,33 @@ async def test_applying_to_nothing_needs_the_right_to_create(
     assert forced.json()["spec"] == {"size": 5}
 
 
+async def test_null_is_absent(http: httpx2.AsyncClient, namespace: str) -> None:
+    manifest = workshop(
+        "one", namespace=namespace, owner=None, benches=[{"name": "a", "seats": None}]
+    )
+    manifest["metadata"]["creationTimestamp"] = None
+    made = (await http.post(collection(namespace), json=manifest)).json()
+    assert made["spec"] == {"size": 1, "benches": [{"name": "a"}]}
+    operations = [{"op": "replace", "path": "/spec", "value": None}]
+    headers = {"Content-Type": "application/json-patch+json"}
+    patched = await http.patch(f"{collection(namespace)}/one", json=operations, headers=headers)
+    assert patched.json()["spec"] == {"size": 1}
+
+
+async def test_values_of_the_wrong_shape(http: httpx2.AsyncClient, namespace: str) -> None:
+    manifest = workshop("one", namespace=namespace, benches={"name": "a"}, owner=["eve"], limits=3)
+    manifest["status"] = "fine"
+    body = status(await http.post(collection(namespace), json=manifest), 422, "Invalid")
+    assert [cause["field"] for cause in body["details"]["causes"]] == [
+        "spec.benches",
+        "spec.owner",
+        "spec.limits",
+        "status",
+    ]
+    told = body["details"]["causes"][0]["message"]
+    assert told == 'Invalid value: "object": spec.benches in body must be of type array: "object"'
+
+
 async def test_defects_show_no_traceback_and_throttling_says_when(
     api: Running, http: httpx2.AsyncClient, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -301,7 +329,9 @@ async def test_defects_show_no_traceback_and_throttling_says_when(
         raise RuntimeError("secret detail")
 
     monkeypatch.setattr(api.storage, "get", broken)
-    answer = await http.get(f"{collection(namespace)}/one", headers={"X-Request-Id": "my-id"})
+    with capture_logs() as logged:
+        answer = await http.get(f"{collection(namespace)}/one", headers={"X-Request-Id": "my-id"})
+    assert [(one["log_level"], one["request_id"]) for one in logged] == [("error", "my-id")]
     body = status(answer, 500, "InternalError")
     assert "secret" not in answer.text
     assert "my-id" in body["message"]
