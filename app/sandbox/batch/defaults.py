@@ -9,7 +9,7 @@ from typing import Any
 
 from app.core.manifests import Manifest
 from app.sandbox.batch.facts import CONTROLLER_UID_LABEL, JOB_NAME_LABEL
-from app.sandbox.kinds.pod_defaults import fill_pod_spec
+from app.sandbox.kinds.pod_defaults import drop_empty, fill_pod_spec
 
 _NO_LIMIT = 2**31 - 1
 
@@ -26,7 +26,8 @@ def fill_job(job: Manifest) -> None:
     _default(spec, "podReplacementPolicy", replacement)
     _default(spec, "manualSelector", False)
     template = spec.setdefault("template", {})
-    template.setdefault("metadata", {})
+    drop_empty(template.setdefault("metadata", {}))
+    drop_empty(job["metadata"])
     fill_pod_spec(template.setdefault("spec", {}))
 
 

@@ -11,6 +11,8 @@ from app.core.manifests import Manifest
 from app.core.quantity import QuantityError, canonical
 
 _CONTAINER_LISTS = ("initContainers", "containers")
+_OPTIONAL = ("nodeSelector", "tolerations", "schedulingGates", "initContainers", "volumes")
+_METADATA = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
 def fill_pod_spec(spec: dict[str, Any]) -> None:
@@ -20,6 +22,7 @@ def fill_pod_spec(spec: dict[str, Any]) -> None:
     spec.setdefault("securityContext", {})
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("schedulerName", "default-scheduler")
+    drop_empty(spec, _OPTIONAL)
     for container in _containers(spec):
         container.setdefault("terminationMessagePath", "/dev/termination-log")
         container.setdefault("terminationMessagePolicy", "File")
@@ -29,6 +32,7 @@ def fill_pod_spec(spec: dict[str, Any]) -> None:
 
 def fill_pod(pod: Manifest) -> None:
     """Fill the defaults of a pod proper: those of its spec, and requests from limits."""
+    drop_empty(pod["metadata"])
     spec = pod.setdefault("spec", {})
     fill_pod_spec(spec)
     spec.setdefault("enableServiceLinks", True)
@@ -36,6 +40,13 @@ def fill_pod(pod: Manifest) -> None:
         resources = container["resources"]
         if resources.get("limits"):
             resources["requests"] = {**resources["limits"], **(resources.get("requests") or {})}
+
+
+def drop_empty(holder: dict[str, Any], fields: tuple[str, ...] = _METADATA) -> None:
+    """An empty list or map is the same as none, and none is what is stored."""
+    for name in fields:
+        if name in holder and not holder[name]:
+            del holder[name]
 
 
 def quality_of_service(spec: dict[str, Any]) -> str:
