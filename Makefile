@@ -1,7 +1,7 @@
 # `make` alone prints this help. T= narrows a run: make test T=tests/store, make demo T=--keep
 .DEFAULT_GOAL := help
 PY := .venv/bin/python
-export PYTHONDONTWRITEBYTECODE ?= 1
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
@@ -31,7 +31,10 @@ types: setup ## mypy, strict on app
 
 check: lint types ## all that needs no running part
 
-test: setup ## all tests, on a real Postgres and a real Kubernetes control plane (both started here)
+assets: setup ## build the control plane for the tests, once (ten minutes, kept in the cache)
+	$(PY) -m tests.cluster.build
+
+test: assets ## all tests, on a real Postgres and a real Kubernetes control plane (both started here)
 	$(PY) -m pytest $(T)
 
 conformance: setup ## decisions against vector files: DIR=folder [FAMILIES="a b"]
@@ -56,4 +59,4 @@ clean: ## remove what was made here, the embedded database included
 	rm -rf .venv .sluice .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup fmt lint types check test conformance demo demo-real serve bench openapi clean
+.PHONY: help setup assets fmt lint types check test conformance demo demo-real serve bench openapi clean

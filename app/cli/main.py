@@ -146,7 +146,7 @@ def demo(
     """Play two teams on a 16-node GPU cluster, from nothing, in this terminal."""
     from app.cli.demo import play
 
-    _settings()
+    logging.setup("ERROR", _settings().log_format)
     wishes = play.Wishes(files=tuple(files or ()), keep=keep, speed=speed, timeout_s=timeout)
     sys.exit(play.run(wishes))
 

@@ -10,10 +10,12 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,13 +59,17 @@ def run_all(settings: Settings) -> None:
         bootstrap.cluster_config(settings)
         bootstrap.serving_certificates(settings)
         endpoint = Serving.of(settings, port)
+        endpoint.forget()
         stack.callback(endpoint.forget)
-        endpoint.announce()
         children = [stack.enter_context(Child(role, environment)) for role in ROLES]
-        log.info("serving", url=endpoint.url)
+        is_known = False
         while not stop.wait(0.2):
             for child in children:
                 child.watch()
+            if not is_known and endpoint.is_ready():
+                endpoint.announce()
+                is_known = True
+                log.info("serving", url=endpoint.url)
 
 
 def _database(settings: Settings, stack: ExitStack) -> str:
@@ -154,6 +160,14 @@ class Serving:
                 "--server"
             ) from None
         return cls(file, found["url"], Path(found["ca"]), found["pid"])
+
+    def is_ready(self) -> bool:
+        context = ssl.create_default_context(cafile=str(self.ca))
+        try:
+            with urllib.request.urlopen(f"{self.url}/readyz", timeout=2, context=context):  # noqa: S310
+                return True
+        except OSError:
+            return False
 
     def announce(self) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)

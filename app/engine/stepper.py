@@ -80,8 +80,16 @@ class Stepper:
         return Settled()
 
     async def _is_behind(self, intake: JobIntake, row: StoredWorkload, job: Manifest) -> bool:
-        """The job says something that changes what its row wants: record that first."""
-        repair = Repair(adapter=intake.adapter, epoch=self.lease.epoch, now=self.clock())
+        """The job says something that changes what its row wants: record that first.
+
+        Only whether it does is asked here, so the numbers of priority classes do not matter.
+        """
+        repair = Repair(
+            adapter=intake.adapter,
+            epoch=self.lease.epoch,
+            now=self.clock(),
+            priority_of=lambda _: 0,
+        )
         manifest, tracking = repair.apply(job, row)
         if manifest is row.manifest and tracking.template == row.tracking.template:
             return False

@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from app.core.manifests import Manifest
-from app.core.metadata import moment, spec_of
+from app.core.metadata import moment
 from app.errors import Invalid
-from app.intake.priorities import with_priority
+from app.intake.priorities import priorities
 from app.intake.repair import JOB_DELETED, Repair
 from app.jobs.adapter import JobAdapter
 from app.jobs.identity import queue_name
@@ -59,8 +59,9 @@ class JobIntake:
         """These jobs are gone. What holds no quota goes at once; the rest when its pods are seen to be gone."""
 
         async def work(tx: WriteTx) -> None:
+            repair = await self._repair(tx)
             for row in (await self._rows(tx, job_uids)).values():
-                self._vanish(tx, row)
+                _vanish(tx, row, repair)
 
         await self._run(work)
 
@@ -70,7 +71,7 @@ class JobIntake:
         async def work(tx: WriteTx) -> None:
             row = await _locked(tx, uid)
             if row and row.tracking.state == "evicting" and row.tracking.attempt == attempt:
-                await self._put(tx, row, self._repair().release(job, row))
+                _put(tx, row, (await self._repair(tx)).release(job, row))
 
         await self._run(work)
 
@@ -80,7 +81,7 @@ class JobIntake:
         async def work(tx: WriteTx) -> None:
             row = await _locked(tx, uid)
             if row and row.tracking.state == "admitted" and row.tracking.attempt == attempt:
-                tx.put(*self._repair().deactivate(row, why))
+                tx.put(*(await self._repair(tx)).deactivate(row, why))
 
         await self._run(work)
 
@@ -115,55 +116,25 @@ class JobIntake:
 
     async def _observe(self, tx: WriteTx, jobs: Sequence[Manifest]) -> list[Refused]:
         rows = await self._rows(tx, [job["metadata"]["uid"] for job in jobs])
-        repair = self._repair()
+        repair = await self._repair(tx)
         refused = []
         for place, job in enumerate(sorted(jobs, key=_arrival)):
             row = rows.get(job["metadata"]["uid"])
             try:
                 if row is not None:
-                    await self._follow(tx, row, job, repair)
+                    _follow(tx, row, job, repair)
                 elif self._enlists(job):
                     created_at = _created_at(job, repair.now + place * TICK)
                     manifest, tracking = repair.enlist(job, self.new_uid(), created_at)
-                    tx.put(await self._with_priority(tx, manifest), tracking)
+                    tx.put(manifest, tracking)
             except Invalid as error:
                 refused.append(Refused(job=job, error=error))
         return refused
-
-    async def _follow(
-        self, tx: WriteTx, row: StoredWorkload, job: Manifest, repair: Repair
-    ) -> None:
-        """An existing row follows its job; one that waits for a job which left its queue goes."""
-        if row.tracking.state in ("pending", "inactive") and not queue_name(job):
-            metadata = row.manifest["metadata"]
-            tx.remove("Workload", metadata["namespace"], metadata["name"])
-        else:
-            await self._put(tx, row, repair.apply(job, row))
-
-    async def _put(
-        self, tx: WriteTx, row: StoredWorkload, wanted: tuple[Manifest, Tracking]
-    ) -> None:
-        manifest, tracking = wanted
-        if spec_of(manifest) is not spec_of(row.manifest):
-            manifest = await self._with_priority(tx, manifest)
-        if (manifest, tracking) != (row.manifest, row.tracking):
-            tx.put(manifest, tracking)
 
     def _enlists(self, job: Manifest) -> bool:
         facts = self.adapter.facts(job)
         is_live = not facts.deleting and not facts.finished
         return bool(facts.queue) and is_live and self.manages(facts.namespace)
-
-    def _vanish(self, tx: WriteTx, row: StoredWorkload) -> None:
-        if row.tracking.charged:
-            if row.tracking.state == "admitted":
-                tx.put(*self._repair().evict(row, JOB_DELETED, "The job was deleted"))
-            return
-        metadata = row.manifest["metadata"]
-        tx.remove("Workload", metadata["namespace"], metadata["name"])
-
-    async def _with_priority(self, tx: WriteTx, manifest: Manifest) -> Manifest:
-        return await with_priority(tx, manifest, self.priority_of)
 
     async def _rows(self, tx: WriteTx, job_uids: Sequence[str]) -> dict[str, StoredWorkload]:
         """The rows of these jobs, locked, by the uid of the job."""
@@ -176,8 +147,36 @@ class JobIntake:
             if isinstance(row, StoredWorkload) and row.tracking.job
         }
 
-    def _repair(self) -> Repair:
-        return Repair(adapter=self.adapter, epoch=self.lease.epoch, now=self.clock())
+    async def _repair(self, tx: WriteTx) -> Repair:
+        return Repair(
+            adapter=self.adapter,
+            epoch=self.lease.epoch,
+            now=self.clock(),
+            priority_of=await priorities(tx, self.priority_of),
+        )
+
+
+def _follow(tx: WriteTx, row: StoredWorkload, job: Manifest, repair: Repair) -> None:
+    """An existing row follows its job; one that waits for a job which left its queue goes."""
+    if row.tracking.state in ("pending", "inactive") and not queue_name(job):
+        metadata = row.manifest["metadata"]
+        tx.remove("Workload", metadata["namespace"], metadata["name"])
+    else:
+        _put(tx, row, repair.apply(job, row))
+
+
+def _put(tx: WriteTx, row: StoredWorkload, wanted: tuple[Manifest, Tracking]) -> None:
+    if wanted != (row.manifest, row.tracking):
+        tx.put(*wanted)
+
+
+def _vanish(tx: WriteTx, row: StoredWorkload, repair: Repair) -> None:
+    """The job is gone: its workload goes too, unless it holds quota, which its pods may still use."""
+    if not row.tracking.charged:
+        metadata = row.manifest["metadata"]
+        tx.remove("Workload", metadata["namespace"], metadata["name"])
+    elif row.tracking.state == "admitted":
+        tx.put(*repair.evict(row, JOB_DELETED, "The job was deleted"))
 
 
 async def _locked(tx: WriteTx, uid: str) -> StoredWorkload | None:

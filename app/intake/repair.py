@@ -20,6 +20,7 @@ suspended it and replaces the Workload of a changed one, where we keep the row, 
 """
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -60,6 +61,8 @@ class Repair:
     adapter: JobAdapter
     epoch: int
     now: datetime
+    priority_of: Callable[[Manifest], int]
+    """The number that a `priorityClassRef` stands for."""
 
     def enlist(self, job: Manifest, uid: str, created_at: datetime) -> Row:
         """A workload for a job that has none. Raises Invalid for a job that no workload can stand for.
@@ -74,7 +77,7 @@ class Repair:
             "creationTimestamp": created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
             "finalizers": [IN_USE],
         }
-        manifest = WORKLOAD.prepare(manifest)
+        manifest = WORKLOAD.prepare(self._with_priority(manifest))
         tracking = tracked(
             manifest,
             Tracking(
@@ -171,15 +174,25 @@ class Repair:
     def _follow(self, job: Manifest, manifest: Manifest) -> Manifest:
         """The workload with what the job asks for now; the very same one when it asked for that already."""
         wanted = self.adapter.workload_manifest(job)["spec"]
-        followed = {name: wanted[name] for name in _FOLLOWED if name in wanted}
-        spec = {**spec_of(manifest), **followed}
+        old = spec_of(manifest)
+        spec = {**old, **{name: wanted[name] for name in _FOLLOWED if name in wanted}}
         if not self.adapter.equivalent(job, manifest):
             spec["podSets"] = wanted["podSets"]
-        if spec == spec_of(manifest):
+        if spec == old:
             return manifest
         metadata = manifest["metadata"]
         grown = {**metadata, "generation": metadata.get("generation", 1) + 1}
-        return WORKLOAD.prepare({**manifest, "metadata": grown, "spec": spec}, manifest)
+        changed = {**manifest, "metadata": grown, "spec": spec}
+        if spec.get("priorityClassRef") != old.get("priorityClassRef"):
+            changed = self._with_priority(changed)
+        return WORKLOAD.prepare(changed, manifest)
+
+    def _with_priority(self, manifest: Manifest) -> Manifest:
+        reference = spec_of(manifest).get("priorityClassRef")
+        if not reference:
+            return manifest
+        spec = {**spec_of(manifest), "priority": self.priority_of(reference)}
+        return {**manifest, "spec": spec}
 
 
 def _untouched(facts: JobFacts) -> bool:

@@ -46,7 +46,7 @@ def _endpoint(
 ) -> Callable[[Request], "object"]:
     async def endpoint(request: Request) -> Response:
         try:
-            body = parse_json(await read_body(request))
+            body = parse_json(await read_body(request)).value
             if not isinstance(body, dict):
                 raise BadRequest("expected an AdmissionReview")
             return _json(answer(review.read(body)), 200)

@@ -111,7 +111,7 @@ class _Watching:
                 self._show(seen, loop.time() - began, live)
                 if submitting.done():
                     submitting.result()
-                    if finished >= expected:
+                    if finished >= expected and seen.is_settled:
                         return True
                 if loop.time() - began > timeout_s:
                     self.console.print(f"[red]not finished after {timeout_s:.0f}s")

@@ -53,6 +53,11 @@ class Picture:
     queues: Sequence[QueueBar]
 
     @property
+    def is_settled(self) -> bool:
+        """Sluice knows the end of every job it manages."""
+        return bool(self.queues or self.rows) and self.finished == len(self.rows)
+
+    @property
     def finished(self) -> int:
         return sum(row.state in ("done", "failed") for row in self.rows)
 
@@ -95,7 +100,7 @@ def told(before: Mapping[str, str], seen: Picture, lasted_s: float) -> Iterable[
         if before.get(row.name) != row.state:
             where = f" on {row.flavor}" if row.state == "running" else ""
             note = f": {row.note}" if row.note and row.state == "waiting" else ""
-            yield f"{lasted_s:6.1f}s  {row.state:8} {row.queue}/{row.name} ({row.gpus} GPUs{where}){note}"
+            yield f"{lasted_s:6.1f}s  {row.state:8} {row.name:16} {row.queue:12} ({row.gpus} GPUs{where}){note}"
 
 
 def closing(summary: Summary, seen: Picture) -> RenderableType:
@@ -140,7 +145,7 @@ def _row(workload: Manifest) -> Row:
     waits = condition(status, "QuotaReserved") or {}
     return Row(
         name=_job(metadata),
-        queue=spec_of(workload).get("queueName", ""),
+        queue=f"{metadata['namespace']}/{spec_of(workload).get('queueName', '')}",
         gpus=_gpus(workload),
         flavor=_flavor(status),
         state=state,
