@@ -64,7 +64,9 @@ class Worker:
         )
 
     async def token(self, name: str, role: Role = "viewer", lives_s: float | None = None) -> str:
-        return await make_token(self.database, name, role, lives_s=lives_s)
+        now = self.clock()
+        ends = None if lives_s is None else now + timedelta(seconds=lives_s)
+        return await make_token(self.database, name, role, ends=ends)
 
     async def state(self) -> tuple[int, int]:
         """What a refused write must leave alone: the newest change number, how many audit rows."""
@@ -79,10 +81,9 @@ class Worker:
 
 
 async def make_token(
-    database: Database, name: str, role: Role, *, lives_s: float | None = None
+    database: Database, name: str, role: Role, *, ends: datetime | None = None
 ) -> str:
     now = datetime.now(UTC)
-    ends = None if lives_s is None else now + timedelta(seconds=lives_s)
     async with database.write(TESTER) as tx:
         _, text = await tokens.create(tx, name=name, role=role, now=now, expires_at=ends)
     return text
@@ -110,7 +111,7 @@ async def working(
 
 @asynccontextmanager
 async def _listening(door: FrontDoor, certificate: Path) -> AsyncIterator[str]:
-    with socket.socket() as listener:
+    with socket.socket(proto=socket.IPPROTO_TCP) as listener:  # else asyncio leaves Nagle on
         listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
             door.app,
@@ -131,7 +132,6 @@ async def _listening(door: FrontDoor, certificate: Path) -> AsyncIterator[str]:
             door.stopping.set()
             http.should_exit = True
             await asyncio.wait_for(serving, 10)
-
 
 
 async def until_ready(worker: Worker, *, within_s: float = 10) -> None:

@@ -133,7 +133,9 @@ async def test_watch(corner: Corner, kubectl: Kubectl) -> None:
     assert (await asyncio.wait_for(watching.stdout.readline(), 10)).split()[0] == b"MODIFIED"
     while (line := await asyncio.wait_for(watching.stdout.readline(), 10)).split()[0] != b"DELETED":
         assert line.split()[:2] == [b"MODIFIED", b"second"]
-        await kubectl("patch", "wl", "second", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
+        await kubectl(
+            "patch", "wl", "second", "--type=merge", "-p", '{"metadata":{"finalizers":null}}'
+        )
     watching.kill()
     await watching.wait()
 

@@ -59,7 +59,9 @@ BAD_QUANTITIES = [
 
 
 @pytest.mark.parametrize("path", [NOMINAL, "spec.fairSharing.weight"])
-async def test_quantities_that_are_none(http: httpx2.AsyncClient, corner: Corner, path: str) -> None:
+async def test_quantities_that_are_none(
+    http: httpx2.AsyncClient, corner: Corner, path: str
+) -> None:
     before = await corner.worker.state()
     queue = corner.placed(samples.cluster_queue(fairSharing={}), "queue")
     for bad in BAD_QUANTITIES:
@@ -116,9 +118,7 @@ async def test_cohort_cycles(corner: Corner, kubectl: Kubectl) -> None:
     assert f'The Cohort "{top}" is invalid: spec.parentName: ' in told
     assert await corner.worker.state() == before
     items = [cohort(low, middle), cohort(middle, top), cohort(top)]
-    await kubectl(
-        "create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items}
-    )
+    await kubectl("create", "-f", "-", stdin={"apiVersion": "v1", "kind": "List", "items": items})
     before = await corner.worker.state()
     parent = json.dumps({"spec": {"parentName": low}})
     for dry in ((), ("--dry-run=server",)):

@@ -92,7 +92,7 @@ async def running(certificate: Path, *, log_limit: int = 10_000) -> AsyncIterato
         ready=ready,
         bookmark_every_s=0.2,
     )
-    with socket.socket() as listener:
+    with socket.socket(proto=socket.IPPROTO_TCP) as listener:  # else asyncio leaves Nagle on
         listener.bind(("127.0.0.1", 0))
         url = f"https://127.0.0.1:{listener.getsockname()[1]}"
         config = uvicorn.Config(
