@@ -73,7 +73,7 @@ class Sandbox:
         self.faults = Faults()
         self.token = self.settings.token
         self.kinds = catalogue(self.settings.rules, clock.now, self.settings.further_kinds)
-        self._memory = MemoryStorage()
+        self._memory = MemoryStorage(progress_s=min(5.0, self.settings.bookmark_every_s))
         stored = EventFaces(self._memory)
         self._webhook_client = WebhookClient(self.settings.services)
         self.storage = AdmittingStorage(
@@ -131,6 +131,7 @@ class Sandbox:
 
     def write_kubeconfig(self, path: Path) -> None:
         """Write it readable by its owner only: it holds the token."""
+        path.unlink(missing_ok=True)
         path.touch(mode=0o600)
         path.write_text(yaml.safe_dump(self.kubeconfig(), sort_keys=False))
 
@@ -204,6 +205,7 @@ class Sandbox:
             authorize=_allow,
             stopping=self._stopping,
             git_version=f"v1.{self.settings.minor}.0-sandbox",
+            bookmark_every_s=self.settings.bookmark_every_s,
         )
         understood = DialectLayer(RequestReader(build_app(server)), self._find)
         faulty = FaultLayer(understood, self.faults)

@@ -9,10 +9,14 @@ import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import aclosing, suppress
 
+import structlog
+
 from app.apiserver.kinds import Kind
 from app.apiserver.storage import Storage
 from app.core.manifests import Manifest
 from app.errors import Gone
+
+_log = structlog.get_logger(__name__)
 
 Key = tuple[str, str]  # (namespace or "", name)
 #: Told (new or None if it is gone, old or None if it is new).
@@ -84,7 +88,11 @@ class Informer:
             self.objects[key] = new
             self._index(new, key, new)
         for handler in self._handlers:
-            handler(new, old)
+            try:
+                handler(new, old)
+            except Exception:  # noqa: BLE001 (see below)
+                # The kinds take any field; an object that one loop cannot read must not blind the others.
+                _log.exception("sandbox object cannot be read", kind=self.kind.kind, key=key)
 
     def _index(self, manifest: Manifest, key: Key, entry: Manifest | None) -> None:
         for uid in _owners(manifest):

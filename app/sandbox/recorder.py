@@ -5,9 +5,11 @@ kept: the oldest goes.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 
 from app.core.manifests import Manifest
+from app.errors import Forbidden, NotFound
 from app.sandbox.kinds.events import EVENT
 from app.sandbox.times import stamp
 from app.sandbox.writer import Writer
@@ -30,9 +32,9 @@ class Recorder:
         if known is not None and await self._repeat(known):
             self._told[told] = known
             return
-        self._told[told] = await self._writer.create(
-            EVENT, self._event(about, source, reason, message, kind)
-        )
+        event = self._event(about, source, reason, message, kind)
+        with suppress(Forbidden, NotFound):  # a namespace on its way out takes no events
+            self._told[told] = await self._writer.create(EVENT, event)
         if len(self._told) > self._limit:
             oldest = self._told.pop(next(iter(self._told)))
             await self._writer.delete(EVENT, oldest)

@@ -35,10 +35,14 @@ def deleted(
         if not grace and not namespace_is_held(kind, current):
             return None
     before = metadata.get("deletionGracePeriodSeconds")
-    if "deletionTimestamp" not in metadata or (before is not None and grace < before):
+    if kind.key == _KEY_NAMESPACE:
+        metadata.setdefault("deletionTimestamp", stamp(now))
+    elif "deletionTimestamp" not in metadata or (before is not None and grace < before):
+        if "deletionTimestamp" not in metadata:
+            metadata["generation"] = metadata.get("generation", 0) + 1
         metadata["deletionTimestamp"] = stamp(now + timedelta(seconds=grace))
         metadata["deletionGracePeriodSeconds"] = grace
-    elif metadata == current["metadata"]:
+    if metadata == current["metadata"]:
         return current
     return _terminating(kind, {**current, "metadata": metadata})
 

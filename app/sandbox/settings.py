@@ -35,6 +35,7 @@ class SandboxSettings:
     nodes: Sequence[NodeShape] = ()
     manifests: Sequence[Manifest] = ()
     services: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    bookmark_every_s: float = 10.0
     further_kinds: tuple[Kind, ...] = ()
 
     @property

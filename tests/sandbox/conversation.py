@@ -58,7 +58,7 @@ async def converse(client: Client) -> Record:
     for topic in (suspended_job, running_job, stopped_job, failed_job, indexed_job, bad_jobs):
         await topic(client, notes)
         await clear(client)
-    for topic in (gated_pod, refused_pods, stuck_pod, namespaces, webhooks):
+    for topic in (gated_pod, refused_pods, stuck_pod, deleted_pod, namespaces, webhooks):
         await topic(client, notes)
     return notes.record
 
@@ -136,6 +136,9 @@ async def stopped_job(client: Client, notes: Notes) -> None:
     await client.patch(path, {"spec": {"suspend": False}})
     await client.until(path, lambda found: found["status"].get("ready") == 2)
     await notes.take("a job goes on", client.call("GET", path))
+    await notes.take("a running job is orphaned", client.call("DELETE", path))
+    await client.until_gone(path)
+    await notes.take("orphans", client.call("GET", PODS))
 
 
 async def failed_job(client: Client, notes: Notes) -> None:
@@ -211,9 +214,23 @@ async def stuck_pod(client: Client, notes: Notes) -> None:
     await notes.take("a pod is stuck", client.call("GET", f"{PODS}/big"))
 
 
+async def deleted_pod(client: Client, notes: Notes) -> None:
+    path = f"{PODS}/leaving"
+    await client.create(PODS, pod("leaving", {**FOREVER, "sluice.dev/stop-seconds": "0.5"}))
+    await client.until(path, lambda found: found["status"].get("phase") == "Running")
+    await notes.take("a pod is told to stop", client.call("DELETE", path))
+    await notes.take("it has not stopped yet", client.call("GET", path))
+    await client.until_gone(path)
+
+
 async def namespaces(client: Client, notes: Notes) -> None:
     team = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
     await notes.take("a namespace is made", client.call("POST", NAMESPACES, team))
+    held = job("held", metadata={"finalizers": ["example.com/hold"]}, suspend=True)
+    await client.create("/apis/batch/v1/namespaces/team/jobs", held)
+    await notes.take("a namespace is deleted", client.call("DELETE", f"{NAMESPACES}/team"))
+    late = client.call("POST", "/apis/batch/v1/namespaces/team/jobs", job("late"))
+    await notes.take("refused: late", late)
     await notes.take("refused: default", client.call("DELETE", f"{NAMESPACES}/default"))
 
 

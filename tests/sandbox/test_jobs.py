@@ -370,3 +370,24 @@ async def test_a_job_waits_for_room(client: Client, sandbox: Sandbox) -> None:
     await sandbox.add_nodes(1, {"model": "big"}, {"nvidia.com/gpu": "8"})
     assert [node["metadata"]["name"] for node in await client.items(NODES)][-1] == "node-002"
     await client.until(TRAIN, is_true("Complete"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"parallelism": "two"}, "spec.parallelism"),
+        ({"parallelism": True}, "spec.parallelism"),
+        ({"suspend": "yes"}, "spec.suspend"),
+        ({"template": []}, "spec.template"),
+        ({"template": {"spec": {"containers": ["x"]}}}, "spec.template.spec.containers[0]"),
+    ],
+)
+async def test_fields_of_another_type_cannot_be_read(
+    client: Client, spec: dict[str, Any], field: str
+) -> None:
+    manifest = job()
+    manifest["spec"] |= spec
+    answer = await client.call("POST", JOBS, manifest)
+    assert answer.status in (400, 422)
+    assert field in answer.body["message"]
+    assert "must be of type" in answer.body["message"]

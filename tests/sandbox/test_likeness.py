@@ -43,10 +43,10 @@ KNOWN = (
     r"^a pod is stuck\.body\.status\.conditions\[PodScheduled\]\.(message|observedGeneration)$",
     # The message repeats the whole template as Go prints its internal type.
     r"^refused: (template|image)\.body\.(message|details\.causes\[0\]\.message)$",
-    # A failed call is told once, not once more as a cause.
-    r"^refused: webhook\.body\.details$",
+    # What is told in the message is not told once more as a cause.
+    r"^refused: (webhook|late)\.body\.details(\.causes)?$",
     # Namespaces have no generation.
-    r"^a namespace is made\.body\.metadata\.generation$",
+    r"^a namespace is (made|deleted)\.body\.metadata\.generation$",
 )
 
 

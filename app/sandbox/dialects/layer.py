@@ -1,7 +1,8 @@
 """How do requests in kubectl's own dialects reach an API server that does not speak them?
 
 An ASGI layer: a strategic merge patch becomes a PUT of the patched object, with the version it was made from, and is
-made again if the object moved meanwhile; the protobuf of ``kubectl create namespace`` becomes JSON.
+made again if the object moved meanwhile; the protobuf of ``kubectl create namespace`` becomes JSON; and a deletion that
+takes its time is answered with what is left.
 """
 
 import json
@@ -37,6 +38,8 @@ class DialectLayer:
         try:
             if scope["type"] == "http" and scope["method"] == "PATCH" and media == _STRATEGIC:
                 await self._patch(scope, receive, send)
+            elif scope["type"] == "http" and scope["method"] == "DELETE":
+                await self._delete(scope, receive, send)
             elif media == MEDIA_TYPE and _creates_namespace(scope):
                 body = orjson.dumps(read_namespace(await read_whole(receive)))
                 await self._app(_as_json(scope, "POST"), _giving(body, receive), send)
@@ -44,6 +47,21 @@ class DialectLayer:
                 await self._app(scope, receive, send)
         except AppError as error:
             await _refuse(error, send)
+
+    async def _delete(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """What a deletion leaves for a while (a grace period, finalizers) is the answer to it."""
+        target = target_of(scope["path"])
+        if target is None or target.name is None:
+            await self._app(scope, receive, send)
+            return
+        answer: list[Message] = []
+        await self._app(scope, receive, _kept(answer))
+        left = await self._find(target)
+        if answer[0]["status"] == 200 and left is not None and "dryRun" not in _query(scope):
+            await _send_json(200, left, send)
+            return
+        for message in answer:
+            await send(message)
 
     async def _patch(self, scope: Scope, receive: Receive, send: Send) -> None:
         patch, target = _parsed(await read_whole(receive)), target_of(scope["path"])
@@ -120,6 +138,14 @@ def _kept(answer: list[Message]) -> Send:
 
 
 async def _refuse(error: AppError, send: Send) -> None:
+    await _send_json(error.status, status_of(error), send)
+
+
+async def _send_json(status: int, body: Manifest, send: Send) -> None:
     headers = [(b"content-type", b"application/json")]
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": orjson.dumps(status_of(error))})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": orjson.dumps(body)})
+
+
+def _query(scope: Scope) -> str:
+    return bytes(scope["query_string"]).decode("latin-1")

@@ -11,6 +11,7 @@ from app.sandbox.batch import facts
 from app.sandbox.batch.defaults import fill_job, fill_labels, fill_selector
 from app.sandbox.batch.rules import Rules, job_faults, update_faults
 from app.sandbox.batch.status_rules import status_faults
+from app.sandbox.kinds import shapes
 from app.sandbox.kinds.schema import CONDITIONS, POD_TEMPLATE, anything, flag, number, text
 from app.sandbox.times import moment
 
@@ -44,6 +45,7 @@ def job_kind(rules: Rules, clock: Callable[[], datetime]) -> Kind:
 
 def _prepare(rules: Rules) -> Prepare:
     def prepare(new: Manifest, old: Manifest | None) -> Manifest:
+        shapes.check(new, shapes.JOB)
         fill_job(new)
         if old is None:
             fill_selector(new)

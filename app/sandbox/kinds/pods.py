@@ -11,6 +11,7 @@ from app.apiserver.kinds import AGE, Column, Kind
 from app.core.manifests import Manifest
 from app.errors import FieldError, Invalid
 from app.sandbox.faulty_fields import forbidden, invalid
+from app.sandbox.kinds import shapes
 from app.sandbox.kinds.pod_defaults import fill_pod, quality_of_service
 from app.sandbox.kinds.pod_faults import pod_faults
 from app.sandbox.kinds.schema import CONDITIONS, POD_SPEC, anything, text
@@ -24,6 +25,7 @@ _UPDATABLE = (
 
 
 def prepare_pod(new: Manifest, old: Manifest | None) -> Manifest:
+    shapes.check(new, shapes.POD)
     fill_pod(new)
     if old is None:
         faults = pod_faults(new["spec"], "spec")
