@@ -24,6 +24,8 @@ from app.apiserver.paths import unknown_path
 from app.apiserver.resources import serve_resource
 from app.apiserver.reviews import review_access, review_self
 
+Answer = Callable[[Call], Response]
+
 _AGGREGATED = ("APIGroupDiscoveryList",)
 
 
@@ -42,7 +44,7 @@ async def _nowhere(call: Call) -> ASGIApp:  # noqa: ARG001 (the shape of a handl
     raise unknown_path()
 
 
-def _page(server: Server, answer: Callable[[Call], Response]) -> Guarded:
+def _page(server: Server, answer: Answer) -> Guarded:
     """Something to be read that is no object."""
 
     async def handler(call: Call) -> ASGIApp:
@@ -63,15 +65,17 @@ def _health(server: Server) -> list[BaseRoute]:
 
 
 def _information(server: Server) -> list[BaseRoute]:
+    pages: list[BaseRoute] = []
+    for path, answer in {**_discovery(server), **_descriptions(server)}.items():
+        page = _page(server, answer)
+        pages.append(Route(path, page))
+        if not path.endswith(":path}"):
+            pages.append(Route(f"{path}/", page))
+    return pages
+
+
+def _discovery(server: Server) -> dict[str, Answer]:
     discovery = Discovery(server.registry, advertise_watch=server.advertise_watch)
-    openapi = OpenApi(server.registry)
-    major, minor = server.git_version.lstrip("v").split(".")[:2]
-    version = {
-        "major": major,
-        "minor": minor,
-        "gitVersion": server.git_version,
-        "platform": "linux/amd64",
-    }
 
     def core(call: Call) -> Response:
         wished = wish(call.request.headers.get("accept"), _AGGREGATED)
@@ -88,23 +92,30 @@ def _information(server: Server) -> list[BaseRoute]:
         params = call.request.path_params
         return json_response(discovery.resources(params.get("group", ""), params["version"]))
 
-    found: list[tuple[str, Callable[[Call], Response]]] = [
-        ("/version", lambda _: json_response(version)),
-        ("/api", core),
-        ("/apis", groups),
-        ("/apis/{group}", group),
-        ("/apis/{group}/{version}", resources),
-        ("/api/{version}", resources),
-        ("/openapi/v3", lambda _: json_response(openapi.index())),
-        ("/openapi/v3/{path:path}", lambda call: _document(openapi, call)),
-    ]
-    pages: list[BaseRoute] = []
-    for path, answer in found:
-        page = _page(server, answer)
-        pages.append(Route(path, page))
-        if not path.endswith(":path}"):
-            pages.append(Route(f"{path}/", page))
-    return [*pages, Route("/openapi/v2", _page(server, _v2))]
+    return {
+        "/api": core,
+        "/apis": groups,
+        "/apis/{group}": group,
+        "/apis/{group}/{version}": resources,
+        "/api/{version}": resources,
+    }
+
+
+def _descriptions(server: Server) -> dict[str, Answer]:
+    openapi = OpenApi(server.registry)
+    major, minor = server.git_version.lstrip("v").split(".")[:2]
+    version = {
+        "major": major,
+        "minor": minor,
+        "gitVersion": server.git_version,
+        "platform": "linux/amd64",
+    }
+    return {
+        "/version": lambda _: json_response(version),
+        "/openapi/v2": _v2,
+        "/openapi/v3": lambda _: json_response(openapi.index()),
+        "/openapi/v3/{path:path}": lambda call: _document(openapi, call),
+    }
 
 
 def _v2(call: Call) -> Response:

@@ -8,7 +8,7 @@ Stamping uid, timestamps and generation is not done here; the server does it, an
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator
 
 from app.apiserver.kinds import Kind
 from app.apiserver.shelf import Shelf
@@ -36,9 +36,7 @@ class MemoryStorage:
 
     async def list(self, kind: Kind, namespace: str | None) -> Listing:
         shelf = self._shelf(kind)
-        items: Sequence[Manifest] = shelf.sorted()
-        if namespace is not None:
-            items = [item for item in items if item["metadata"].get("namespace") == namespace]
+        items = shelf.sorted() if namespace is None else shelf.within(namespace)
         return Listing(items=items, resource_version=self.revision, oldest=shelf.horizon)
 
     async def write(

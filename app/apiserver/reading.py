@@ -27,6 +27,7 @@ from app.core.manifests import Manifest
 from app.errors import BadRequest, Gone
 
 _CHUNK = 250  # objects encoded between two turns of the event loop
+_LOOKED_AT = 2500  # and objects looked at
 
 
 def presenter(context: RequestContext, *, collection: bool) -> Presenter:
@@ -61,7 +62,7 @@ async def read_list(context: RequestContext, options: ListOptions) -> Response:
         version, last = _read_token(options.token, listing)
         start = bisect_right(items, last, key=place)
     matches = matcher(context.kind, options.labels, options.fields)
-    page, rest = _page(items, start, matches, options.limit)
+    page, rest = await _page(items, start, matches, options.limit)
     metadata: Manifest = {"resourceVersion": str(version)}
     if rest is not None:
         metadata["continue"] = _write_token(version, place(page[-1]))
@@ -75,7 +76,7 @@ def place(manifest: Manifest) -> tuple[str, str]:
     return (metadata.get("namespace", ""), metadata["name"])
 
 
-def _page(
+async def _page(
     items: Sequence[Manifest], start: int, matches: Matches | None, limit: int
 ) -> tuple[Sequence[Manifest], int | None]:
     """The page, and how many objects at most follow it (None: nothing follows)."""
@@ -84,6 +85,8 @@ def _page(
         return items[start:stop], (len(items) - stop if stop < len(items) else None)
     page: list[Manifest] = []
     for index in range(start, len(items)):
+        if index % _LOOKED_AT == 0:
+            await asyncio.sleep(0)
         if matches(items[index]):
             if limit and len(page) == limit:
                 return page, len(items) - index

@@ -6,7 +6,7 @@ cache in front of Postgres. A watch that asks for more than the log still holds 
 """
 
 import asyncio
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -24,6 +24,7 @@ class Shelf:
     horizon: int = 0
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     _objects: dict[Place, Manifest] = field(default_factory=dict)
+    _places: list[Place] | None = None  # of all objects, sorted; None after filling
     _order: list[Manifest] | None = None  # all objects, sorted; None after a change
     _log: list[WatchEvent] = field(default_factory=list)
 
@@ -33,21 +34,32 @@ class Shelf:
     def fill(self, manifest: Manifest) -> None:
         """Put an object there that was there before the log begins."""
         self._objects[place_of(manifest)] = manifest
-        self._order = None
+        self._places = self._order = None
 
     def record(self, event: WatchEvent, limit: int) -> None:
         """Apply a change and remember it; the log keeps `limit` changes at least."""
-        place = place_of(event.object)
-        if event.type == "DELETED":
-            self._objects.pop(place, None)
-        else:
-            self._objects[place] = event.object
-        self._order = None
+        self._put(place_of(event.object), None if event.type == "DELETED" else event.object)
         self._log.append(event)
         if len(self._log) >= 2 * limit:
             self.forget(self._log[-limit - 1].resource_version)
         self.changed.set()
         self.changed = asyncio.Event()
+
+    def _put(self, place: Place, manifest: Manifest | None) -> None:
+        """Keep the places sorted by moving one, since sorting tens of thousands holds the loop."""
+        was_there = place in self._objects
+        if manifest is not None:
+            self._objects[place] = manifest
+        else:
+            self._objects.pop(place, None)
+        self._order = None
+        if self._places is None or was_there is (manifest is not None):
+            return
+        at = bisect_left(self._places, place)
+        if was_there:
+            del self._places[at]
+        else:
+            self._places.insert(at, place)
 
     def forget(self, number: int) -> None:
         """Drop the log up to `number`."""
@@ -69,8 +81,20 @@ class Shelf:
     def sorted(self) -> list[Manifest]:
         """All objects by namespace and name; the list is shared, nobody changes it."""
         if self._order is None:
-            self._order = [self._objects[place] for place in sorted(self._objects)]
+            self._order = [self._objects[place] for place in self._sorted_places()]
         return self._order
+
+    def within(self, namespace: str) -> list[Manifest]:
+        """The objects of one namespace, by name."""
+        places = self._sorted_places()
+        first = bisect_left(places, (namespace, ""))
+        last = bisect_left(places, (namespace + "\0", ""))
+        return [self._objects[place] for place in places[first:last]]
+
+    def _sorted_places(self) -> list[Place]:
+        if self._places is None:
+            self._places = sorted(self._objects)
+        return self._places
 
 
 def place_of(manifest: Manifest) -> Place:

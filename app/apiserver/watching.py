@@ -65,7 +65,8 @@ class WatchStream:
         try:
             async with aclosing(self._told()) as told:
                 async for data in told:
-                    await _send(send, data)
+                    if data:
+                        await _send(send, data)
         except OSError:
             return
         except AppError as error:
@@ -86,9 +87,9 @@ class WatchStream:
         watch = storage.watch(context.kind, context.target.namespace, since)
         async with aclosing(watch) as batches:
             async for batch in batches:
-                data = self._lines.of(batch.events) + self._bookmark(batch.resource_version)
-                if data:
-                    yield data
+                for first in range(0, len(batch.events), _CHUNK):
+                    yield self._lines.of(batch.events[first : first + _CHUNK])
+                yield self._bookmark(batch.resource_version)
 
     async def _initial(self, start: Listing) -> AsyncGenerator[bytes, None]:
         if self._options.send_initial is False:

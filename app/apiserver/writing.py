@@ -135,7 +135,7 @@ async def _apply(context: RequestContext, options: WriteOptions) -> Response:
     if config["metadata"].get("managedFields"):
         raise BadRequest("metadata.managedFields must be nil")
     name = context.target.name or ""
-    await _authorize_creation(context, name)
+    may_create = await _authorize_creation(context, name)
     apply = Apply(
         registry=context.server.registry,
         served=context.served,
@@ -143,19 +143,26 @@ async def _apply(context: RequestContext, options: WriteOptions) -> Response:
         applied=readable(config, context.served, context.target.subresource),
         force=options.force,
     )
-    return await _write_applied(context, options, apply, config)
+    return await _write_applied(context, options, apply, config, may_create=may_create)
 
 
-async def _authorize_creation(context: RequestContext, name: str) -> None:
-    """Applying to nothing creates, and that is another right."""
-    if await context.server.storage.get(context.kind, context.target.namespace, name) is None:
-        if context.target.subresource:
-            raise not_found(context.kind, name)
-        await context.authorize("create")
+async def _authorize_creation(context: RequestContext, name: str) -> bool:
+    """Applying to nothing creates, and that is another right; it is asked for only then."""
+    if await context.server.storage.get(context.kind, context.target.namespace, name) is not None:
+        return False
+    if context.target.subresource:
+        raise not_found(context.kind, name)
+    await context.authorize("create")
+    return True
 
 
 async def _write_applied(
-    context: RequestContext, options: WriteOptions, apply: Apply, config: Manifest
+    context: RequestContext,
+    options: WriteOptions,
+    apply: Apply,
+    config: Manifest,
+    *,
+    may_create: bool,
 ) -> Response:
     name = context.target.name or ""
     uid = context.server.new_uid()
@@ -164,8 +171,8 @@ async def _write_applied(
 
     def change(old: Manifest | None) -> Manifest | None:
         was_there[:] = [old is not None]
-        if old is None and config["metadata"].get("uid"):
-            raise conflict(context.kind, name, "the object with this uid does not exist")
+        if old is None and (config["metadata"].get("uid") or not may_create):
+            raise conflict(context.kind, name, "the object was deleted; apply it anew")
         view = apply.merged(old)
         view = {**view, "metadata": {**view.get("metadata", {}), **place}}
         merged = context.served.to_storage(view)

@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 
 from app.apiserver.accept import Wish, wish
+from app.apiserver.discovery import Discovery
 from app.apiserver.durations import age, duration
 from app.apiserver.memory import MemoryStorage
+from app.apiserver.ownership import Actor, track_update
 from app.apiserver.patches import merge_patch
 from app.apiserver.paths import Target, parse_path
+from app.apiserver.registry import Registry
 from app.apiserver.schemas import settle
 from app.apiserver.selectors import matcher, parse_labels
+from app.apiserver.shelf import place_of
 from app.apiserver.storage import User
 from app.apiserver.unknown import prune_unknown
 from app.core.manifests import Manifest
@@ -237,6 +241,21 @@ async def test_memory_watch_tells_old_and_new_and_progress() -> None:
     await watch.aclose()
 
 
+async def test_memory_lists_are_sorted_whatever_happens() -> None:
+    storage = MemoryStorage()
+    alive: set[tuple[str, str]] = set()
+    for number in range(200):
+        place = (f"ns{number * 7 % 5}", f"w{number * 13 % 31}")
+        gone = place in alive and number % 3 == 0
+        manifest = None if gone else workshop(place[1], namespace=place[0], size=number)
+        await storage.write(WORKSHOP, *place, lambda _, new=manifest: new, user=USER, dry_run=False)  # type: ignore[misc]
+        alive = alive - {place} if gone else alive | {place}
+        found = [place_of(one) for one in (await storage.list(WORKSHOP, None)).items]
+        assert found == sorted(alive)
+        within = [place_of(one) for one in (await storage.list(WORKSHOP, "ns3")).items]
+        assert within == [one for one in found if one[0] == "ns3"]
+
+
 async def test_memory_forgets_old_changes() -> None:
     storage = MemoryStorage(log_limit=2)
     for number in range(10):
@@ -250,3 +269,46 @@ async def test_memory_forgets_old_changes() -> None:
     with pytest.raises(Gone):
         await anext(storage.watch(WORKSHOP, None, 9))
     assert (await anext(storage.watch(WORKSHOP, None, 10))).events == []
+
+
+def test_watch_can_be_left_out_of_the_advertised_verbs() -> None:
+    """Behind the aggregation layer, so that the cluster's garbage collector does not wait for us."""
+    registry = Registry([WORKSHOP])
+    quiet = Discovery(registry, advertise_watch=False)
+    plain = quiet.resources(WORKSHOP.group, "v1")["resources"][0]
+    aggregated = quiet.groups(Wish("APIGroupDiscoveryList"))["items"][0]["versions"][0][
+        "resources"
+    ][0]
+    for verbs in (plain["verbs"], aggregated["verbs"]):
+        assert verbs == ["create", "delete", "deletecollection", "get", "list", "patch", "update"]
+    assert (
+        "watch"
+        in Discovery(registry, advertise_watch=True).resources(WORKSHOP.group, "v1")["resources"][
+            0
+        ]["verbs"]
+    )
+
+
+def test_too_many_updaters_become_one() -> None:
+    served = Registry([WORKSHOP]).find(WORKSHOP.group, "v1", "workshops")
+    assert served is not None
+    registry = Registry([WORKSHOP])
+    manifest: Manifest | None = None
+    for number in range(15):
+        actor = Actor(
+            manager=f"m{number:02}",
+            operation="Update",
+            api_version=served.api_version,
+            subresource="",
+            time=f"2026-01-01T00:00:{number:02}Z",
+        )
+        limits = {f"r{one}": one for one in range(number + 1)}
+        new = workshop("one", namespace="ns", limits=limits)
+        manifest = track_update(registry, served, actor, manifest, new)
+    assert manifest is not None
+    owners = manifest["metadata"]["managedFields"]
+    assert len(owners) == 10
+    assert owners[0]["manager"] == "ancient-changes"
+    owned = [set(entry["fieldsV1"]["f:spec"]["f:limits"]) - {"."} for entry in owners]
+    assert owned[0] == {f"f:r{number}" for number in range(6)}
+    assert owned[1:] == [{f"f:r{number}"} for number in range(6, 15)]
