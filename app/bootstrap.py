@@ -35,6 +35,7 @@ from app.settings import Settings
 from app.store import migrate
 from app.store.lease import Lease
 from app.store.session import Database
+from app.webhooks import application as webhooks
 
 log = structlog.get_logger("sluice")
 
@@ -67,7 +68,7 @@ async def run_api(settings: Settings) -> None:
     """Serve the Kubernetes face and the webhooks over TLS."""
     tls = serving_certificates(settings)
     database = await open_database(settings, "sluice-api", pool_size=8)
-    door = front_door(database, clock.now)
+    door = front_door(database, clock.now, beside=webhooks.routes)
     config = uvicorn.Config(
         door.app,
         host=settings.api_host,

@@ -1,14 +1,15 @@
-"""The whole front door as one ASGI application: the Kubernetes face, the webhooks, health.
+"""The Kubernetes face over Postgres as one ASGI application, and what else is to be served on its port.
 
 The watch cache lives as long as the application serves; readiness means that Postgres answers and the cache is loaded.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from starlette.applications import Starlette
+from starlette.routing import BaseRoute
 
 from app.api.access import Access
 from app.api.kinds import KINDS
@@ -18,7 +19,6 @@ from app.apiserver.application import build_app
 from app.apiserver.context import Server
 from app.apiserver.registry import Registry
 from app.store.session import Database
-from app.webhooks.application import routes as webhook_routes
 
 GIT_VERSION = "v1.37.0-sluice"
 """What ``kubectl version`` is told: the Kubernetes whose API conventions this face follows."""
@@ -33,7 +33,16 @@ class FrontDoor:
     stopping: asyncio.Event
 
 
-def front_door(database: Database, clock: Callable[[], datetime]) -> FrontDoor:
+HasQueue = Callable[[str, str], bool]
+"""Is there a LocalQueue of this namespace and name, as far as the cache knows?"""
+
+
+def front_door(
+    database: Database,
+    clock: Callable[[], datetime],
+    beside: Callable[[HasQueue], Sequence[BaseRoute]] = lambda _: (),
+) -> FrontDoor:
+    """`beside` gives further routes; they come first and authenticate by themselves, if they do."""
     cache, access, stopping = WatchCache(database), Access(database, clock), asyncio.Event()
 
     async def ready() -> Mapping[str, str]:
@@ -54,5 +63,5 @@ def front_door(database: Database, clock: Callable[[], datetime]) -> FrontDoor:
         git_version=GIT_VERSION,
     )
     app = build_app(server)
-    app.router.routes[:0] = webhook_routes(has_queue)
+    app.router.routes[:0] = beside(has_queue)
     return FrontDoor(app=app, run=cache.run, stopping=stopping)

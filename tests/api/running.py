@@ -24,6 +24,7 @@ from app.store import audit, changes, tokens
 from app.store.audit import Actor, Entry
 from app.store.session import Database
 from app.store.tokens import Role
+from app.webhooks.application import routes
 from tests.apiserver.running import Kubectl
 
 BASE = "/apis/kueue.x-k8s.io/v1beta2"
@@ -96,7 +97,7 @@ async def working(
     """A worker that has loaded its cache; `url` is a migrated database."""
     database = await Database.open(url, application_name=application_name, pool_size=pool_size)
     clock = MovingClock()
-    door = front_door(database, clock)
+    door = front_door(database, clock, beside=routes)
     cache = asyncio.create_task(keep("cache", door.run))
     try:
         async with _listening(door, certificate) as address:
@@ -136,7 +137,7 @@ async def _listening(door: FrontDoor, certificate: Path) -> AsyncIterator[str]:
 
 async def until_ready(worker: Worker, *, within_s: float = 10) -> None:
     async with worker.client("") as client, asyncio.timeout(within_s):
-        while (await client.get("/readyz")).status_code != 200:
+        while (await client.get("/readyz")).status_code != 200:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
 
