@@ -14,12 +14,12 @@ import structlog
 
 from app.apiserver.kinds import Kind
 from app.apiserver.storage import Storage
-from app.sandbox.batch.controller import Caches, JobController
 from app.sandbox.batch.plan import Pace
 from app.sandbox.batch.rules import Rules
 from app.sandbox.cleanup.garbage import GarbageCollector
 from app.sandbox.cleanup.namespaces import NamespaceController
 from app.sandbox.informer import Informer
+from app.sandbox.job_controller import Caches, JobController
 from app.sandbox.kinds.catalogue import Catalogue
 from app.sandbox.kinds.events import EVENT
 from app.sandbox.kinds.nodes import NAMESPACE, NODE

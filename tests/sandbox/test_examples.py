@@ -8,7 +8,7 @@ import yaml
 from app.core import manifests, pods
 from app.intake.kinds import DEFINITIONS
 from app.sandbox.cluster import Sandbox
-from tests.sandbox.client import NODES, Kubectl, client_of
+from tests.sandbox.client import NODES, Kubectl, Object, client_of
 from tests.sandbox.conftest import settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -22,15 +22,15 @@ JOBS = [
 GPU = "nvidia.com/gpu"
 
 
-def gpus(job: dict) -> int:
+def gpus(job: Object) -> int:
     spec = job["spec"]
-    return spec["parallelism"] * pods.shape(spec["template"]).requests.get(GPU, 0)
+    return int(spec["parallelism"]) * pods.shape(spec["template"]).requests.get(GPU, 0)
 
 
 @pytest.mark.parametrize(
     "manifest", QUOTA, ids=lambda one: f"{one['kind']}-{one['metadata']['name']}"
 )
-def test_the_quota_is_valid(manifest: dict) -> None:
+def test_the_quota_is_valid(manifest: Object) -> None:
     prepared = DEFINITIONS[manifest["kind"]].prepare(manifest, None)
     assert manifests.parse(prepared) is not None
 

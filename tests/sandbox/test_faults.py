@@ -99,7 +99,7 @@ async def test_silence_holds_requests_and_watches(client: Client, sandbox: Sandb
         sandbox.faults.stop_answering()
         listing = asyncio.create_task(client.items(JOBS))
         await sandbox.create({**job(suspend=True)})
-        first = asyncio.create_task(anext(events))
+        first = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0.2)
         assert not listing.done()
         assert not first.done()
@@ -116,7 +116,7 @@ async def labelled(client: Client, count: int) -> None:
 
 
 async def told(events: AsyncIterator[Object], count: int) -> list[Any]:
-    seen = []
+    seen: list[Any] = []
     while len(seen) < count:
         event = await anext(events)
         seen.append(event["object"]["metadata"].get("labels", {}).get("n", event["type"]))

@@ -105,7 +105,7 @@ def differences(path: str, left: Any, right: Any) -> Iterator[tuple[str, Any, An
         for key in sorted({*left, *right}):
             yield from differences(f"{path}.{key}", left.get(key), right.get(key))
     elif isinstance(left, list) and isinstance(right, list):
-        names = [_item_name(one, index) for index, one in enumerate(max(left, right, key=len))]
+        names = [_item_name(one, index) for index, one in enumerate(left + right[len(left) :])]
         for index, name in enumerate(names):
             pair = [side[index] if index < len(side) else None for side in (left, right)]
             yield from differences(f"{path}[{name}]", *pair)

@@ -120,7 +120,11 @@ def test_a_plan_that_is_carried_out_leaves_nothing_to_plan(
     phases: list[str], parallelism: int, completions: int | None, suspend: bool
 ) -> None:
     """Level-triggered: the second plan writes, creates and deletes nothing."""
-    spec = {"parallelism": parallelism, "completions": completions, "suspend": suspend}
+    spec: dict[str, Any] = {
+        "parallelism": parallelism,
+        "completions": completions,
+        "suspend": suspend,
+    }
     pods = [pod(f"p{number}", phase) for number, phase in enumerate(phases)]
     first = planned(job(**spec), *pods)
     deleted = {one["metadata"]["uid"] for one in first.delete}

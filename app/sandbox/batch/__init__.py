@@ -1,1 +1,1 @@
-"""What the Job API and the Job controller of the simulated cluster do; pure except for `controller`."""
+"""What the Job API and the Job controller of the simulated cluster do; pure."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.core.manifests import Manifest
 from app.sandbox.batch.facts import CONTROLLER_UID_LABEL, JOB_NAME_LABEL
-from app.sandbox.kinds.pod_defaults import drop_empty, fill_pod_spec
+from app.sandbox.pods.defaults import drop_empty, fill_pod_spec
 
 _NO_LIMIT = 2**31 - 1
 

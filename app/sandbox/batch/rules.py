@@ -17,7 +17,7 @@ from app.core.manifests import Manifest
 from app.errors import FieldError
 from app.sandbox.batch import facts
 from app.sandbox.faulty_fields import invalid, not_supported, required, unchanged
-from app.sandbox.kinds.pod_faults import pod_faults
+from app.sandbox.pods.faults import pod_faults
 
 _NUMBERS = (
     "parallelism",

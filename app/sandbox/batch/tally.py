@@ -31,7 +31,6 @@ class Tally:
     terminating: int
     succeeded: int
     failed: int
-    new_failures: int
     indexes: frozenset[int]
     memory: Memory
 
@@ -61,7 +60,6 @@ def tally(job: Manifest, pods: Sequence[Manifest], memory: Memory, now: datetime
         terminating=sum(facts.terminating(pod) for pod in pods),
         succeeded=len(done) if facts.indexed(job) else status.get("succeeded", 0) + len(succeeded),
         failed=status.get("failed", 0) + len(failed),
-        new_failures=len(failed),
         indexes=done,
         memory=_remembered(memory, succeeded, failed, now),
     )

@@ -12,9 +12,9 @@ from app.core.manifests import Manifest
 from app.errors import FieldError, Invalid
 from app.sandbox.faulty_fields import forbidden, invalid
 from app.sandbox.kinds import shapes
-from app.sandbox.kinds.pod_defaults import fill_pod, quality_of_service
-from app.sandbox.kinds.pod_faults import pod_faults
 from app.sandbox.kinds.schema import CONDITIONS, POD_SPEC, anything, text
+from app.sandbox.pods.defaults import fill_pod, quality_of_service
+from app.sandbox.pods.faults import pod_faults
 
 _CHANGEABLE = ("activeDeadlineSeconds", "tolerations", "schedulingGates")
 _UPDATABLE = (

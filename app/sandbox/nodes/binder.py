@@ -146,6 +146,7 @@ class Binder:
                 if node is not None:
                     self._place(uid, node, waiting.pod)
                     await self._bind(waiting.pod, node)
+                    await asyncio.sleep(0)  # a long pass must not hold up requests
                     continue
                 hopeless[waiting.wish.digest] = why
             await self._explain(waiting.pod, why)
