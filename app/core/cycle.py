@@ -107,6 +107,9 @@ class _Cycle:
     preemptions: list[Preempt] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
     victims: dict[str, Target] = field(default_factory=dict)  # by uid
+    preemptors: list[Entry] = field(
+        default_factory=list
+    )  # their usage counts, though nothing is free yet
 
     def nominate(self, workload: Workload) -> Entry | None:
         """Step 2 for one head; None when it was turned away."""
@@ -141,7 +144,11 @@ class _Cycle:
         else:
             self.victims.update((one.holding.workload.uid, one) for one in entry.targets)
             self._take(entry)
-            self._preempt(entry) if entry.targets else self._admit(entry)
+            if entry.targets:
+                self.preemptors.append(entry)
+                self._preempt(entry)
+            else:
+                self._admit(entry)
 
     def _reconsider(self, entry: Entry) -> None:
         """Targets that others preempt already: look again, as if those were gone, at the same flavors.
@@ -172,6 +179,17 @@ class _Cycle:
         with self.image.tree.trial():
             self._remove(self.victims.values())
             self._remove(entry.targets)
+            if not entry.has_room():
+                return False
+        if entry.targets or not self.policy.never_overbook:
+            return True
+        return self._has_room_already(entry)
+
+    def _has_room_already(self, entry: Entry) -> bool:
+        """Is there room before any victim has stopped?"""
+        with self.image.tree.trial():
+            for other in self.preemptors:
+                self.image.tree.charge(other.queue.name, other.usage, -1)
             return entry.has_room()
 
     def _remove(self, targets: Iterable[Target]) -> None:

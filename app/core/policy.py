@@ -26,6 +26,9 @@ class Policy:
     #: Strategies of fair sharing in the order they are tried; None: classical ordering and preemption.
     fair_sharing: tuple[FairStrategy, ...] | None = None
     partial_admission: bool = True
+    #: Admit nobody into room that victims have yet to leave. Kueue does: beside a preemption that frees more than its
+    #: preemptor needs, what fits may start at once, and the quota is overbooked until the victims have stopped.
+    never_overbook: bool = False
 
 
 DEFAULT = Policy()

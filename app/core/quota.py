@@ -148,8 +148,8 @@ class Node:
         return most if limit is None else min(most, plus(subtree, limit))
 
 
-#: Whose usage, of what, before.
-_Change = tuple[dict[FlavorResource, int], FlavorResource, int]
+#: Whose usage, of what, and how much before; None: not mentioned at all.
+_Change = tuple[dict[FlavorResource, int], FlavorResource, int | None]
 
 
 class Trial:
@@ -165,7 +165,10 @@ class Trial:
 
     def __exit__(self, *_: object) -> None:
         for usage, fr, before in reversed(self._journals.pop()):
-            usage[fr] = before
+            if before is None:
+                del usage[fr]
+            else:
+                usage[fr] = before
 
 
 class QuotaTree:
@@ -250,11 +253,11 @@ class QuotaTree:
         node: Node | None = start
         while node is not None and change:
             usage = node.usage
-            before = usage.get(fr, 0)
+            before = usage.get(fr)
             if self._journals:
                 self._journals[-1].append((usage, fr, before))
             risen = _beyond(node, fr, change)
-            usage[fr] = before + change
+            usage[fr] = (before or 0) + change
             change = risen
             node = node.parent
 
