@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 
 from starlette.requests import Request
 
+from app.api.patience import Patience
 from app.apiserver.context import Attributes
 from app.apiserver.storage import User
 from app.errors import Forbidden, Unauthorized, Unavailable
@@ -45,6 +46,7 @@ class _Verdict:
 class Access:
     database: Database
     clock: Callable[[], datetime]
+    patience: Patience
     _known: OrderedDict[bytes, _Verdict] = field(default_factory=OrderedDict)
 
     async def authenticate(self, request: Request) -> User:
@@ -71,14 +73,17 @@ class Access:
         if known is not None and known.younger_than(KEEP_S, now):
             return known.token
         try:
-            async with self.database.read() as tx:
-                token = await tokens.verify(tx, presented, now=now)
+            token = await self.patience.ask(self._verify(presented, now))
         except Unavailable:
             if known is None or known.token is None or not known.younger_than(TRUST_S, now):
                 raise
             return known.token
         self._remember(key, _Verdict(now, token))
         return token
+
+    async def _verify(self, presented: str, now: datetime) -> Token | None:
+        async with self.database.read() as tx:
+            return await tokens.verify(tx, presented, now=now)
 
     def _remember(self, key: bytes, verdict: _Verdict) -> None:
         self._known[key] = verdict

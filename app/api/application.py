@@ -13,11 +13,13 @@ from starlette.routing import BaseRoute
 
 from app.api.access import Access
 from app.api.kinds import KINDS
+from app.api.patience import Patience
 from app.api.storage import PostgresStorage
 from app.api.watch_cache import WatchCache
 from app.apiserver.application import build_app
 from app.apiserver.context import Server
 from app.apiserver.registry import Registry
+from app.errors import Unavailable
 from app.store.session import Database
 
 GIT_VERSION = "v1.37.0-sluice"
@@ -43,18 +45,23 @@ def front_door(
     beside: Callable[[HasQueue], Sequence[BaseRoute]] = lambda _: (),
 ) -> FrontDoor:
     """`beside` gives further routes; they come first and authenticate by themselves, if they do."""
-    cache, access, stopping = WatchCache(database), Access(database, clock), asyncio.Event()
+    patience, stopping = Patience(), asyncio.Event()
+    cache, access = WatchCache(database, patience), Access(database, clock, patience)
 
     async def ready() -> Mapping[str, str]:
         missing = {} if cache.loaded.is_set() else {"cache": "not loaded yet"}
-        return missing if await database.ready() else {**missing, "database": "does not answer"}
+        try:
+            answers = await patience.ask(database.ready())
+        except Unavailable:
+            answers = False
+        return missing if answers else {**missing, "database": "does not answer"}
 
     def has_queue(namespace: str, name: str) -> bool:
         return cache.peek("LocalQueue", namespace, name) is not None
 
     server = Server(
         registry=Registry(KINDS),
-        storage=PostgresStorage(database, cache),
+        storage=PostgresStorage(database, cache, patience),
         authenticate=access.authenticate,
         authorize=access.authorize,
         ready=ready,

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
+from app.api.patience import Patience
 from app.api.watch_cache import WatchCache
 from app.apiserver.kinds import Kind
 from app.apiserver.storage import Change, Listing, User, WatchBatch
@@ -18,6 +19,7 @@ class PostgresStorage:
 
     database: Database
     cache: WatchCache
+    patience: Patience
 
     async def get(self, kind: Kind, namespace: str | None, name: str) -> Manifest | None:
         return await self.cache.get(kind.kind, namespace, name)
@@ -35,12 +37,14 @@ class PostgresStorage:
         user: User,
         dry_run: bool,
     ) -> Manifest | None:
-        return await change_object(
-            self.database,
-            (kind.kind, namespace, name),
-            change,
-            actor=Actor("user", user.name),
-            dry_run=dry_run,
+        return await self.patience.write(
+            change_object(
+                self.database,
+                (kind.kind, namespace, name),
+                change,
+                actor=Actor("user", user.name),
+                dry_run=dry_run,
+            )
         )
 
     def watch(

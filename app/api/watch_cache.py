@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 
 import structlog
 
+from app.api.patience import Patience
 from app.apiserver.shelf import Shelf
 from app.apiserver.storage import Listing, WatchBatch, WatchEvent
 from app.core.manifests import Manifest
@@ -32,8 +33,9 @@ PATIENCE_S = 5.0
 
 
 class WatchCache:
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, patience: Patience) -> None:
         self._database = database
+        self._patience = patience
         self._shelves = {kind: Shelf() for kind in KINDS}
         self._moved = asyncio.Event()
         self._wake = asyncio.Event()
@@ -46,14 +48,19 @@ class WatchCache:
         """Load and follow, until cancelled or until something fails; then run it again."""
         if not self.loaded.is_set():
             await self._load()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._hear())
-            while True:
+        hearing = asyncio.create_task(self._hear())
+        hearing.add_done_callback(lambda _: self._wake.set())
+        try:
+            while not hearing.done():
                 self._wake.clear()
                 await self._catch_up()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(PROGRESS_S):
                         await self._wake.wait()
+        finally:
+            hearing.cancel()
+            await asyncio.wait({hearing})
+        hearing.result()
 
     async def _hear(self) -> None:
         async with contextlib.aclosing(listen(self._database.url)) as hints:
@@ -141,20 +148,27 @@ class WatchCache:
 
     async def reach(self, number: int) -> None:
         """Wait until everything up to `number` is here."""
-        try:
+        if not await self._reached(number):
+            raise Gone(f"resource version {number} is not known here ({self.seen} is)")
+
+    async def _reached(self, number: int) -> bool:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(PATIENCE_S):
                 while self.seen < number:
                     self._wake.set()
                     await self._moved.wait()
-        except TimeoutError:
-            raise Gone(f"resource version {number} is not known here ({self.seen} is)") from None
+        return self.seen >= number
 
     async def _fresh(self) -> None:
         if not self.loaded.is_set():
             raise Unavailable("not loaded yet; try again in a moment")
         try:
-            async with self._database.read() as tx:
-                newest = await changes.head(tx)
+            newest = await self._patience.ask(self._newest())
         except AppError:
             return  # Postgres is away: what we know is the best there is
-        await self.reach(newest)
+        if not await self._reached(newest):
+            raise Unavailable(f"this worker is behind ({self.seen} of {newest}); try again")
+
+    async def _newest(self) -> int:
+        async with self._database.read() as tx:
+            return await changes.head(tx)
