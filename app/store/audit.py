@@ -97,11 +97,11 @@ async def entries(
             query = query.where(audit.c[column] == value)
     if before_id is not None:
         query = query.where(audit.c.id < before_id)
-    rows = (await tx.execute(query)).mappings()
+    rows = await tx.rows(query)
     return [
         Entry(
             actor=Actor(row["actor_kind"], row["actor"]),
-            **{key: row[key] for key in row if key not in ("actor_kind", "actor")},
+            **{key: row[key] for key in set(row.keys()) - {"actor_kind", "actor"}},
         )
         for row in rows
     ]

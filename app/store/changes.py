@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, delete, func, select
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import bindparam, delete, func, literal, select, update
 
 from app.core.manifests import Manifest
 from app.errors import Gone
 from app.store.journal_tables import Change as ChangeRow
 from app.store.journal_tables import Meta
 from app.store.lane import Runs
-from app.store.tables import table_of
+from app.store.tables import Json, table_of
 from app.store.unit import ChangeType
 
 changes = table_of(ChangeRow)
@@ -54,9 +53,16 @@ _SINCE = (
 )
 
 
+_NEWEST = select(func.max(changes.c.number))
+_HORIZON_NOW = select(meta.c.value["number"].as_integer()).where(meta.c.key == _HORIZON)
+_MOVE_HORIZON = (
+    update(meta).where(meta.c.key == _HORIZON).values(value=bindparam("value", type_=Json))
+)
+
+
 async def since(tx: Runs, number: int, limit: int = 500) -> Sequence[Change]:
     """The changes after `number`, oldest first; raises `Gone` if some of them are no longer kept."""
-    rows = (await tx.execute(_SINCE, {"number": number, "limit": limit})).mappings().all()
+    rows = await tx.rows(_SINCE, {"number": number, "limit": limit})
     if number < await horizon(tx):
         raise Gone(f"The changes after {number} are no longer kept; list again.")
     return [Change(**row) for row in rows]
@@ -64,14 +70,13 @@ async def since(tx: Runs, number: int, limit: int = 500) -> Sequence[Change]:
 
 async def head(tx: Runs) -> int:
     """The newest committed number: the resourceVersion of a list taken in this transaction."""
-    newest = (await tx.execute(select(func.max(changes.c.number)))).scalar_one()
+    newest = await tx.value(_NEWEST)
     return await horizon(tx) if newest is None else int(newest)
 
 
 async def horizon(tx: Runs) -> int:
     """The highest number that may be missing from the feed."""
-    query = select(meta.c.value["number"].as_integer()).where(meta.c.key == _HORIZON)
-    return int((await tx.execute(query)).scalar_one())
+    return int(await tx.value(_HORIZON_NOW))
 
 
 async def prune(tx: Runs, *, keep: int, older_than: datetime, chunk: int = 5000) -> int:
@@ -88,11 +93,9 @@ async def prune(tx: Runs, *, keep: int, older_than: datetime, chunk: int = 5000)
         .subquery()
     )
     cut = select(func.max(oldest.c.number)).where(oldest.c.at < older_than)
-    last = (await tx.execute(cut)).scalar_one()
+    last = await tx.value(cut)
     if last is None:
         return 0
-    removed = await tx.execute(delete(changes).where(changes.c.number <= last))
-    value = {"number": last}
-    moved = insert(meta).values(key=_HORIZON, value=value)
-    await tx.execute(moved.on_conflict_do_update(index_elements=["key"], set_={"value": value}))
-    return removed.rowcount
+    removed = await tx.rows(delete(changes).where(changes.c.number <= last).returning(literal(1)))
+    await tx.rows(_MOVE_HORIZON, {"value": {"number": last}})
+    return len(removed)

@@ -2,24 +2,22 @@
 
 The URL is libpq's, as in ``DATABASE_URL``: the driver reads it, including ``sslmode`` and the ``PG*`` variables. Every
 session gets UTC, full durability and limits on waiting and working; several hosts may be named, the one that accepts
-writes is used. A server that turns read-only or goes down makes all connections of that age unusable at once.
+writes is used. Nothing ever changes a session's settings or leaves anything in it, so that connections need no cleaning
+between uses. A connection that the server closed while it idled is replaced when a transaction begins.
 """
 
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import orjson
-from sqlalchemy import event
-from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.pool import NullPool
 
 from app.errors import Invalid
-from app.store.failures import LOST, sqlstate
 
-_CONNECT_TIMEOUT_S = 5.0
-_POOL_TIMEOUT_S = 5.0
-_RECYCLE_S = 1800
+CONNECT_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,55 +48,78 @@ _SESSION = {
 }
 
 
-def make_engine(url: str, *, application_name: str, pool_size: int, limits: Limits) -> AsyncEngine:
-    """An engine without connections yet; it never holds more than `pool_size` of them."""
-    settings = _SESSION | limits.settings() | {"application_name": application_name}
-
-    async def connect() -> Any:
-        return await connect_raw(url, settings)
-
-    engine = create_async_engine(
-        "postgresql+asyncpg://",
-        async_creator=connect,
-        pool_size=pool_size,
-        max_overflow=0,
-        pool_timeout=_POOL_TIMEOUT_S,
-        pool_pre_ping=True,
-        pool_recycle=_RECYCLE_S,
-        json_serializer=_encode,
-        json_deserializer=orjson.loads,
-        hide_parameters=True,
-    )
-    event.listen(engine.sync_engine, "handle_error", _forget_lost_servers)
-    return engine
+async def connect(url: str, *, application_name: str, limits: Limits | None = None) -> Any:
+    """One connection, outside any pool."""
+    return await asyncpg.connect(**_options(url, application_name, limits or Limits()))
 
 
-async def connect_raw(url: str, settings: dict[str, str]) -> Any:
-    """One connection of the driver itself, outside any pool."""
-    return await asyncpg.connect(
-        dsn=driver_url(url),
-        timeout=_CONNECT_TIMEOUT_S,
-        server_settings=settings,
-        target_session_attrs="read-write",
+async def open_pool(url: str, *, application_name: str, size: int, limits: Limits) -> Any:
+    """A pool with its first connection made; it never holds more than `size`."""
+    return await asyncpg.create_pool(
+        **_options(url, application_name, limits),
+        min_size=1,
+        max_size=size,
+        init=_teach_codecs,
+        reset=_leave_as_it_is,
     )
 
 
-def driver_url(url: str) -> str:
-    """SQLAlchemy's spelling of the scheme is accepted too: people copy it from other projects."""
+def migration_engine(url: str, limits: Limits) -> AsyncEngine:
+    """For Alembic, which knows only SQLAlchemy's connections; nothing else runs through it."""
+
+    async def creator() -> Any:
+        return await connect(url, application_name="sluice-migrate", limits=limits)
+
+    return create_async_engine("postgresql+asyncpg://", async_creator=creator, poolclass=NullPool)
+
+
+def _options(url: str, application_name: str, limits: Limits) -> dict[str, Any]:
     scheme, separator, rest = url.partition("://")
-    return f"{scheme.partition('+')[0]}{separator}{rest}"
+    # SQLAlchemy's spelling of the scheme is accepted too: people copy it from other projects.
+    dsn = f"{scheme.partition('+')[0]}{separator}{rest}"
+    return {
+        "dsn": dsn,
+        "timeout": CONNECT_TIMEOUT_S,
+        "target_session_attrs": "read-write",
+        "server_settings": _SESSION | limits.settings() | {"application_name": application_name},
+    }
 
 
-def _encode(value: Any) -> str:
+async def _teach_codecs(connection: Any) -> None:
+    """Read and write jsonb through orjson, uuids as the strings that manifests have."""
+    for kind, encode, decode in (
+        ("jsonb", _encode_json, _decode_json),
+        ("uuid", _encode_uuid, _decode_uuid),
+    ):
+        await connection.set_type_codec(
+            kind, schema="pg_catalog", encoder=encode, decoder=decode, format="binary"
+        )
+
+
+async def _leave_as_it_is(_connection: Any) -> None:
+    """Instead of the driver's cleaning round trip."""
+
+
+def _encode_json(value: Any) -> bytes:
     try:
-        return orjson.dumps(value).decode()
+        return b"\x01" + orjson.dumps(value)
     except TypeError as error:  # integers beyond 64 bits, lone surrogates
         raise Invalid(f"This value cannot be stored as JSON: {error}.") from error
 
 
-def _forget_lost_servers(context: ExceptionContext) -> None:
-    if sqlstate(context.original_exception) in LOST:
-        context.is_disconnect = True
+def _decode_json(data: bytes) -> Any:
+    return orjson.loads(data[1:])
+
+
+def _encode_uuid(text: str) -> bytes:
+    try:
+        return UUID(text).bytes
+    except (ValueError, AttributeError) as error:
+        raise Invalid(f"This uid is no UUID: {text!r}.") from error
+
+
+def _decode_uuid(data: bytes) -> str:
+    return str(UUID(bytes=data))
 
 
 def _milliseconds(seconds: float) -> str:

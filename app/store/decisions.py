@@ -67,8 +67,17 @@ _RECORD = text(
        or (last.attempt, last.cluster_queue, last.outcome, last.reason, last.message)
           is distinct from (new.attempt, new.cluster_queue, new.outcome, new.reason, new.message)
     order by new.place
+    returning 1
     """
 ).bindparams(*(bindparam(name, type_=ARRAY(kind)) for name, kind in _COLUMNS.items()))
+
+
+_HISTORY = (
+    select(decisions)
+    .where(decisions.c.workload_uid == bindparam("uid", type_=Uid))
+    .order_by(decisions.c.id.desc())
+    .limit(bindparam("limit", type_=BigInteger))
+)
 
 
 async def record(tx: Runs, conclusions: Sequence[Conclusion]) -> int:
@@ -76,18 +85,12 @@ async def record(tx: Runs, conclusions: Sequence[Conclusion]) -> int:
     if not conclusions:
         return 0
     columns = {name: [getattr(one, name) for one in conclusions] for name in _COLUMNS}
-    return (await tx.execute(_RECORD, columns)).rowcount
+    return len(await tx.rows(_RECORD, columns))
 
 
 async def history(tx: Runs, workload_uid: str, *, limit: int = 50) -> Sequence[Past]:
     """The conclusions for a workload, the newest first."""
-    query = (
-        select(decisions)
-        .where(decisions.c.workload_uid == bindparam("uid", type_=Uid))
-        .order_by(decisions.c.id.desc())
-        .limit(bindparam("limit", type_=BigInteger))
-    )
-    rows = (await tx.execute(query, {"uid": workload_uid, "limit": limit})).mappings()
+    rows = await tx.rows(_HISTORY, {"uid": workload_uid, "limit": limit})
     return [
         Past(
             id=row["id"],

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import asyncpg
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError, StatementError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import SQLAlchemyError, StatementError
 
 from app.errors import (
     AlreadyExists,
@@ -47,14 +46,25 @@ _MENDABLE: dict[str, tuple[type[AppError], str]] = (
         (Misconfigured, "The database schema does not fit this version: {}."),
     )
     | dict.fromkeys(
-        ("22021", "22P05", "22P02", "22003", "54000"),
+        ("22000", "22021", "22P05", "22P02", "22003", "54000"),
         (Invalid, "This value cannot be stored in Postgres: {}."),
     )
 )
 
-#: States in which this connection, and every other of its age, must not be used again: the server is going down or
-#: has become a read-only standby.
-LOST = frozenset({"25006", "57P01", "57P02", "57P03", "57P05"})
+#: The server is going down or has become a read-only standby: all connections of that age are useless.
+_SERVER_LOST = frozenset({"25006", "57P01", "57P02", "57P03", "57P05"})
+
+#: All that the driver raises. An internal error is what it makes of the server's farewell to an idle connection.
+DRIVER_ERRORS = (
+    asyncpg.PostgresError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    OSError,
+    TimeoutError,
+)
+
+#: How the driver says, without a code, that a connection is no longer there.
+_GONE = ("closed", "released back to the pool")
 
 _DUPLICATE_KEY = re.compile(r"Key \((?P<columns>.*)\)=\((?P<values>.*)\) already exists")
 
@@ -64,13 +74,7 @@ def translated(*, committing: bool = False) -> Iterator[None]:
     """Raise what the block raises in our own words."""
     try:
         yield
-    except (
-        SQLAlchemyError,
-        asyncpg.PostgresError,
-        asyncpg.InterfaceError,
-        OSError,
-        TimeoutError,
-    ) as error:
+    except (SQLAlchemyError, *DRIVER_ERRORS) as error:
         raise translate(error, committing=committing) from error
 
 
@@ -90,7 +94,7 @@ def translate(error: Exception, *, committing: bool = False) -> AppError | Invar
 
 
 def _refused(error: Exception, state: str) -> AppError | InvariantBroken:
-    if state in _CONTENDED:
+    if state in _CONTENDED or isinstance(error, asyncpg.InvalidCachedStatementError):
         return Contended("Other transactions are changing the same objects; try again.")
     if state == _DUPLICATE:
         return _duplicate(error)
@@ -103,25 +107,30 @@ def sqlstate(error: BaseException | None) -> str | None:
     return state if isinstance(state, str) else None
 
 
+def is_server_lost(error: BaseException) -> bool:
+    """New connections are needed, maybe to another server."""
+    return sqlstate(error) in _SERVER_LOST
+
+
 def _without_state(error: Exception, *, committing: bool) -> AppError | InvariantBroken:
-    """Errors of the driver, the socket or the pool; anything else is a fault in our own statement."""
-    if isinstance(error, PoolTimeout):
-        return Unavailable("All connections to Postgres are in use; try again.")
+    """Errors of the driver or the socket; anything else is a fault in our own statement."""
     origin = _origin(error)
-    if isinstance(origin, (OSError, TimeoutError)) or _is_closed(error):
+    if isinstance(origin, TimeoutError):
+        return Unavailable("No connection to Postgres became free in time.")
+    if isinstance(origin, (OSError, asyncpg.InternalClientError)) or any(
+        word in str(origin) for word in _GONE
+    ):
         return _lost(error, committing=committing)
     return InvariantBroken(f"The store asked for something impossible: {_words(error)}.")
 
 
 def _origin(error: BaseException | None) -> BaseException | None:
-    """What SQLAlchemy wrapped, if it did."""
-    return error.orig if isinstance(error, StatementError) else error
-
-
-def _is_closed(error: Exception) -> bool:
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
-        return True
-    return "connection" in str(error).lower() and "closed" in str(error).lower()
+    """What SQLAlchemy (for migrations) or the driver (around our codecs) wrapped, if they did."""
+    if isinstance(error, StatementError):
+        return error.orig
+    if isinstance(error, asyncpg.DataError) and isinstance(error.__cause__, AppError):
+        return error.__cause__
+    return error
 
 
 def _lost(error: Exception, *, committing: bool) -> Unavailable:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Table, Update, bindparam, delete, func, insert, select, update
+from sqlalchemy import Insert, Integer, Table, Update, bindparam, delete, func, select, update
 
 from app.errors import InvariantBroken, NotFound
 from app.store import ledger, objects, roots
@@ -23,9 +23,15 @@ from app.store.changes import Change, changes
 from app.store.kinds import KINDS, StoredKind, stored_kind
 from app.store.lane import Runs
 from app.store.rows import object_columns, tracking_columns, with_version
-from app.store.tables import is_any
+from app.store.statements import insert_into
+from app.store.tables import Uid, is_any
 from app.store.tracking import Stored, StoredWorkload
 from app.store.unit import Edit, Put, Remove, Unit, edit_of
+
+_FEED = ("number", "type", "kind", "namespace", "name", "uid", "object")
+_TELL = insert_into(changes, *_FEED)
+_AUDIT = insert_into(audit, *(column.name for column in audit.c if column.name not in ("id", "at")))
+_TAKE_NUMBERS = select(func.take_change_numbers(bindparam("count", type_=Integer)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +92,7 @@ async def _take_numbers(tx: Runs, count: int) -> int:
     """The first of `count` consecutive numbers; from here on no other transaction can take or show any."""
     if count == 0:
         return 0
-    taken = await tx.execute(select(func.take_change_numbers(count)))
-    return int(taken.scalar_one())
+    return int(await tx.value(_TAKE_NUMBERS, {"count": count}))
 
 
 async def _write_rows(tx: Runs, edits: Sequence[Edit], numbers: dict[int, int]) -> None:
@@ -98,7 +103,7 @@ async def _write_rows(tx: Runs, edits: Sequence[Edit], numbers: dict[int, int]) 
             continue
         removed = [edit.metadata["uid"] for edit in mine if edit.after is None]
         if removed:
-            await tx.execute(delete(kind.table).where(is_any(kind.table.c.uid, removed)))
+            await tx.rows(delete(kind.table).where(is_any(kind.table.c.uid, removed)))
         await _insert(tx, kind, [edit for edit in mine if edit.before is None], numbers)
         await _update(tx, kind, [edit for edit in mine if edit.before and edit.after], numbers)
 
@@ -112,7 +117,7 @@ async def _insert(
         if edit.after is not None
     ]
     if rows:
-        await tx.execute(insert(kind.table).inline(), rows)
+        await tx.each(_insert_of(kind.table, tuple(rows[0])), rows)
 
 
 async def _update(
@@ -121,7 +126,7 @@ async def _update(
     """Write only the columns that differ: a status refresh does not rewrite a pod template."""
     rows = [row for edit in edits if (row := _difference(kind, edit, numbers.get(id(edit))))]
     for columns, alike in groupby(sorted(rows, key=_shape), key=_shape):
-        await tx.execute(_update_of(kind.table, columns), list(alike))
+        await tx.each(_update_of(kind.table, columns), list(alike))
 
 
 def _difference(kind: StoredKind, edit: Edit, number: int | None) -> dict[str, Any]:
@@ -150,7 +155,12 @@ def _shape(row: dict[str, Any]) -> tuple[str, ...]:
 @lru_cache(maxsize=512)
 def _update_of(table: Table, columns: tuple[str, ...]) -> Update:
     values = {name: bindparam(name, type_=table.c[name].type) for name in columns}
-    return update(table).where(table.c.uid == bindparam("of_uid")).values(values)
+    return update(table).where(table.c.uid == bindparam("of_uid", type_=Uid)).values(values)
+
+
+@lru_cache(maxsize=32)
+def _insert_of(table: Table, columns: tuple[str, ...]) -> Insert:
+    return insert_into(table, *columns)
 
 
 def _columns(kind: StoredKind, stored: Stored) -> dict[str, Any]:
@@ -188,18 +198,14 @@ def _change(edit: Edit, number: int) -> Change:
 
 
 async def _write_journal(tx: Runs, actor: Actor, changed: Sequence[tuple[Edit, Change]]) -> None:
-    if not changed:
-        return
-    names = ("number", "type", "kind", "namespace", "name", "uid", "object")
-    feed = [{name: getattr(change, name) for name in names} for _, change in changed]
-    await tx.execute(insert(changes).inline(), feed)
+    feed = [{name: getattr(change, name) for name in _FEED} for _, change in changed]
+    await tx.each(_TELL, feed)
     audited = [
         row_of(actor, verb, edit, change.number)
         for edit, change in changed
         if (verb := verb_of(actor, edit))
     ]
-    if audited:
-        await tx.execute(insert(audit).inline(), audited)
+    await tx.each(_AUDIT, audited)
 
 
 def _frees(edit: Edit) -> bool:

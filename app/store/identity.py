@@ -31,4 +31,5 @@ class Identity:
 
 
 async def identity(tx: Runs) -> Identity:
-    return Identity(**(await tx.execute(_IDENTITY)).mappings().one())
+    (row,) = await tx.rows(_IDENTITY)
+    return Identity(**row)

@@ -11,81 +11,106 @@ A lane carries one statement at a time; two at once are a bug of the caller.
 """
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Literal, Protocol, TypeVar
 
-from sqlalchemy import CursorResult, Executable
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+import asyncpg
+from sqlalchemy import Executable
 
 from app.errors import InvariantBroken
-from app.store.failures import translated
+from app.store.connect import CONNECT_TIMEOUT_S
+from app.store.failures import DRIVER_ERRORS, is_server_lost, translated
+from app.store.statements import prepare
 
 T = TypeVar("T")
 
-Parameters = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+Parameters = Mapping[str, Any]
+Row = Mapping[str, Any]
+Begin = Literal["begin", "begin isolation level repeatable read, read only"]
 
 
 class Runs(Protocol):
-    """Whatever runs a statement inside a transaction: a lane, a read or a write transaction."""
+    """Whatever runs statements inside a transaction: a lane, a read or a write transaction."""
 
-    async def execute(
-        self, statement: Executable, parameters: Parameters = None
-    ) -> CursorResult[Any]: ...
+    async def rows(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Sequence[Row]: ...
+
+    async def value(self, statement: Executable, parameters: Parameters | None = None) -> Any: ...
+
+    async def each(self, statement: Executable, parameters: Sequence[Parameters]) -> None: ...
 
 
 class Lane:
-    """One checked-out connection with its transaction; made by `open_lane`, always to be closed."""
+    """One checked-out connection in a transaction; made by `open_lane`, always to be closed."""
 
-    def __init__(self, connection: AsyncConnection, background: set[asyncio.Task[Any]]) -> None:
+    def __init__(self, pool: Any, connection: Any, background: set[asyncio.Task[Any]]) -> None:
+        self._pool = pool
         self._connection = connection
         self._background = background
         self._running: asyncio.Task[Any] | None = None
 
-    async def execute(
-        self, statement: Executable, parameters: Parameters = None
-    ) -> CursorResult[Any]:
-        """Run one statement; the first one begins the transaction. A list of parameters is one bulk call."""
-        with translated():
-            return await self._alone(self._connection.execute(statement, parameters))
+    async def rows(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Sequence[Row]:
+        """Run one statement and return what it gives."""
+        prepared = prepare(statement)
+        arguments = prepared.arguments(parameters or {})
+        rows: Sequence[Row] = await self._alone(
+            lambda: self._connection.fetch(prepared.sql, *arguments)
+        )
+        return rows
+
+    async def value(self, statement: Executable, parameters: Parameters | None = None) -> Any:
+        """The first column of the first row; None where there is no row."""
+        found = await self.rows(statement, parameters)
+        return next(iter(found[0].values())) if found else None
+
+    async def each(self, statement: Executable, parameters: Sequence[Parameters]) -> None:
+        """Run one statement for each of many parameters, in their order, in one go."""
+        if len(parameters) == 1:
+            await self.rows(statement, parameters[0])
+        elif parameters:
+            prepared = prepare(statement)
+            arguments = [prepared.arguments(one) for one in parameters]
+            await self._alone(lambda: self._connection.executemany(prepared.sql, arguments))
 
     async def commit(self) -> None:
-        with translated(committing=True):
-            await self._alone(self._connection.commit())
+        done = await self._alone(lambda: self._connection.execute("commit"), committing=True)
+        if done != "COMMIT":
+            raise InvariantBroken(
+                "A statement had failed, and its transaction was to be committed."
+            )
 
     async def close(self) -> None:
         """Roll back what was not committed and give the connection back; safe to cancel."""
-        await asyncio.shield(self._spawn(self._give_back()))
+        await asyncio.shield(spawn(self._give_back(), self._background))
 
-    async def _alone(self, work: Coroutine[Any, Any, T]) -> T:
+    async def _alone(
+        self, call: Callable[[], Coroutine[Any, Any, Any]], *, committing: bool = False
+    ) -> Any:
         if self._running is not None and not self._running.done():
-            work.close()
             raise InvariantBroken("Two statements at once on one transaction.")
-        task = self._running = self._spawn(work)
-        return await asyncio.shield(task)
-
-    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        return spawn(work, self._background)
+        with translated(committing=committing):
+            self._running = task = spawn(_watched(self._pool, call), self._background)
+            return await asyncio.shield(task)
 
     async def _give_back(self) -> None:
         if self._running is not None and not self._running.done():
             await asyncio.wait({self._running})
-        try:
-            await self._connection.close()
-        except Exception:  # noqa: BLE001 - a connection that cannot roll back is thrown away, whatever the cause
-            await self._connection.invalidate()
+        await _give_back(self._pool, self._connection)
 
 
-async def open_lane(engine: AsyncEngine, background: set[asyncio.Task[Any]]) -> Lane:
-    """Check a connection out; if the caller is cancelled meanwhile, it goes back by itself."""
-    connection = engine.connect()
-    starting = spawn(_start(connection), background)
+async def open_lane(pool: Any, begin: Begin, background: set[asyncio.Task[Any]]) -> Lane:
+    """Check a connection out and begin; if the caller is cancelled meanwhile, it goes back by itself."""
+    starting = spawn(_start(pool, begin), background)
     try:
         with translated():
-            await asyncio.shield(starting)
+            return Lane(pool, await asyncio.shield(starting), background)
     except asyncio.CancelledError:
-        spawn(_return_unused(connection, starting), background)
+        spawn(_return_unused(pool, starting), background)
         raise
-    return Lane(connection, background)
 
 
 def spawn(work: Coroutine[Any, Any, T], background: set[asyncio.Task[Any]]) -> asyncio.Task[T]:
@@ -102,11 +127,48 @@ def _mark_retrieved(task: asyncio.Task[Any]) -> None:
         task.exception()
 
 
-async def _start(connection: AsyncConnection) -> None:
-    await connection.start()
+async def _watched(pool: Any, call: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+    """Make the call; if it shows that the server is lost, no connection of that age is used again."""
+    try:
+        return await call()
+    except asyncpg.PostgresError as error:
+        if is_server_lost(error):
+            await pool.expire_connections()
+        raise
 
 
-async def _return_unused(connection: AsyncConnection, starting: asyncio.Task[None]) -> None:
+async def _start(pool: Any, begin: Begin) -> Any:
+    """Begin on a pooled connection; if that shows it to be dead, on a new one: nothing has been said on it yet."""
+    try:
+        return await _begin(pool, begin)
+    except TimeoutError:  # trying once more would only take as long again
+        raise
+    except DRIVER_ERRORS:
+        await pool.expire_connections()
+        return await _begin(pool, begin)
+
+
+async def _begin(pool: Any, begin: Begin) -> Any:
+    connection = await pool.acquire(timeout=CONNECT_TIMEOUT_S)
+    try:
+        await connection.execute(begin)
+    except BaseException:
+        await _give_back(pool, connection)
+        raise
+    return connection
+
+
+async def _return_unused(pool: Any, starting: asyncio.Task[Any]) -> None:
     await asyncio.wait({starting})
     if starting.exception() is None:
-        await connection.close()
+        await _give_back(pool, starting.result())
+
+
+async def _give_back(pool: Any, connection: Any) -> None:
+    try:
+        if connection.is_in_transaction():
+            await connection.execute("rollback")
+    except Exception:  # noqa: BLE001 - what cannot roll back is thrown away, whatever the cause
+        with suppress(asyncpg.InterfaceError):  # gone already
+            connection.terminate()
+    await pool.release(connection)

@@ -14,7 +14,6 @@ busy pool cannot delay them.
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy import Interval, bindparam, func, literal, select, text, update
 
@@ -28,6 +27,22 @@ from app.store.tables import table_of
 _lease = table_of(LeaseRow)
 _ID = "leader"
 _ACTOR = Actor("system", "leader")
+
+_GUARD = (
+    select(literal(1))
+    .select_from(_lease)
+    .where(
+        _lease.c.id == _ID,
+        _lease.c.epoch == bindparam("epoch"),
+        _lease.c.holder == bindparam("holder"),
+    )
+    .with_for_update(key_share=True, read=True)
+)
+_LEADER = select(
+    _lease.c.holder,
+    _lease.c.epoch,
+    func.extract("epoch", _lease.c.expires_at - func.clock_timestamp()).label("expires_in_s"),
+).where(_lease.c.id == _ID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +83,7 @@ async def take(
         .returning(_lease.c.epoch)
     )
     async with database.write(_ACTOR) as tx:
-        epoch = (await tx.execute(statement)).scalar_one_or_none()
+        epoch = await tx.value(statement)
     return None if epoch is None else Lease(holder=holder, epoch=epoch, ttl_s=ttl_s)
 
 
@@ -87,27 +102,14 @@ async def release(database: Database, lease: Lease) -> None:
 
 async def guard(tx: Runs, lease: Lease) -> None:
     """First statement of every transaction that only the leader may commit; raises `LeaseLost`."""
-    found = await tx.execute(
-        select(literal(1))
-        .select_from(_lease)
-        .where(
-            _lease.c.id == _ID,
-            _lease.c.epoch == bindparam("epoch"),
-            _lease.c.holder == bindparam("holder"),
-        )
-        .with_for_update(key_share=True, read=True),
-        {"epoch": lease.epoch, "holder": lease.holder},
-    )
-    if found.first() is None:
+    if not await tx.rows(_GUARD, {"epoch": lease.epoch, "holder": lease.holder}):
         raise _lost(lease)
 
 
 async def leader(tx: Runs) -> Leader:
     """Who leads, for those who only look."""
-    remaining = func.extract("epoch", _lease.c.expires_at - func.clock_timestamp())
-    query = select(_lease.c.holder, _lease.c.epoch, remaining).where(_lease.c.id == _ID)
-    row: Any = (await tx.execute(query)).one()
-    return Leader(holder=row[0], epoch=row[1], expires_in_s=float(row[2]))
+    (row,) = await tx.rows(_LEADER)
+    return Leader(holder=row["holder"], epoch=row["epoch"], expires_in_s=float(row["expires_in_s"]))
 
 
 async def _set_expiry(database: Database, lease: Lease, ttl_s: float) -> None:
@@ -117,7 +119,7 @@ async def _set_expiry(database: Database, lease: Lease, ttl_s: float) -> None:
         .values(expires_at=_from_now(ttl_s), backend=_backend())
     )
     async with database.write(_ACTOR) as tx:
-        if (await tx.execute(statement)).rowcount == 0:
+        if not await tx.rows(statement.returning(_lease.c.epoch)):
             raise _lost(lease)
 
 

@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import ARRAY, any_, bindparam, func, select, update
 
 from app.store.journal_tables import Admission
 from app.store.lane import Runs
-from app.store.tables import is_any, table_of
+from app.store.statements import insert_into
+from app.store.tables import Uid, table_of
 from app.store.tracking import StoredWorkload
 
 admissions = table_of(Admission)
@@ -45,12 +46,25 @@ class Span:
     ended_at: datetime | None
 
 
+_OPEN = insert_into(
+    admissions,
+    *("workload_uid", "attempt", "cluster_queue", "flavor", "resource"),
+    *("namespace", "name", "amount", "borrowed"),
+)
+_CLOSE = (
+    update(admissions)
+    .where(
+        admissions.c.workload_uid == any_(bindparam("uids", type_=ARRAY(Uid))),
+        admissions.c.ended_at.is_(None),
+    )
+    .values(ended_at=func.clock_timestamp())
+)
+
+
 async def open_spans(tx: Runs, charges: Sequence[tuple[StoredWorkload, Charge]]) -> None:
     """Begin to charge; the workloads are as they will be stored, with the attempt that takes the quota."""
-    if not charges:
-        return
-    await tx.execute(
-        insert(admissions).inline(),
+    await tx.each(
+        _OPEN,
         [
             {
                 "workload_uid": workload.manifest["metadata"]["uid"],
@@ -72,8 +86,7 @@ async def close_spans(tx: Runs, uids: Sequence[str]) -> None:
     """End what these workloads hold."""
     if not uids:
         return
-    still_open = is_any(admissions.c.workload_uid, uids) & admissions.c.ended_at.is_(None)
-    await tx.execute(update(admissions).where(still_open).values(ended_at=func.clock_timestamp()))
+    await tx.rows(_CLOSE, {"uids": list(uids)})
 
 
 async def spans(
@@ -95,7 +108,7 @@ async def spans(
         query = query.where(admissions.c.cluster_queue == cluster_queue)
     if workload_uid is not None:
         query = query.where(admissions.c.workload_uid == workload_uid)
-    rows = (await tx.execute(query.limit(limit))).mappings()
+    rows = await tx.rows(query.limit(limit))
     return [
         Span(
             charge=Charge(

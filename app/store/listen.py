@@ -10,16 +10,10 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-import asyncpg
-
 from app.store.changes import CHANNEL
-from app.store.connect import connect_raw
+from app.store.connect import connect
+from app.store.failures import DRIVER_ERRORS
 
-_SETTINGS = {
-    "tcp_keepalives_idle": "5",
-    "tcp_keepalives_interval": "2",
-    "tcp_keepalives_count": "3",
-}
 _FIRST_RETRY_S = 0.1
 _LAST_RETRY_S = 3.0
 
@@ -65,13 +59,13 @@ class _Ears:
         while self.deaf:
             try:
                 await self._connect_once(url, application_name)
-            except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            except DRIVER_ERRORS:
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _LAST_RETRY_S)
         self._rung.set()
 
     async def _connect_once(self, url: str, application_name: str) -> None:
-        connection = await connect_raw(url, _SETTINGS | {"application_name": application_name})
+        connection = await connect(url, application_name=application_name)
         connection.add_termination_listener(lambda _: self._rung.set())
         await connection.add_listener(CHANNEL, self._take)
         self._connection = connection

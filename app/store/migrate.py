@@ -22,7 +22,7 @@ from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.errors import Misconfigured
-from app.store.connect import Limits, make_engine
+from app.store.connect import Limits, migration_engine
 from app.store.failures import translated
 
 _LIMITS = Limits(statement_s=60, lock_s=4, idle_in_transaction_s=60)
@@ -105,7 +105,7 @@ async def _migrating(url: str) -> AsyncIterator[AsyncConnection]:
 
 @asynccontextmanager
 async def _connection(url: str) -> AsyncIterator[AsyncConnection]:
-    engine = make_engine(url, application_name="sluice-migrate", pool_size=1, limits=_LIMITS)
+    engine = migration_engine(url, _LIMITS)
     try:
         with translated():
             async with engine.connect() as connection:

@@ -14,14 +14,14 @@ touch nothing. A cycle of cohorts has no root; each of its members counts as one
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import func, select, update
+from sqlalchemy import ARRAY, any_, bindparam, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from app.core.manifests import Manifest
 from app.store.journal_tables import CohortRoot
 from app.store.kinds import stored_kind
 from app.store.lane import Runs
-from app.store.tables import is_any, table_of
+from app.store.tables import Name, is_any, table_of
 from app.store.tracking import Stored
 from app.store.unit import Edit
 
@@ -30,8 +30,15 @@ Parents = Mapping[str, str | None]
 
 roots = table_of(CohortRoot)
 
-#: Key of the advisory lock that serializes edits of quota.
-_EDITS_LOCK = 0x51CE_0002
+#: Serializes edits of quota.
+_EDITS_LOCK = select(func.pg_advisory_xact_lock(0x51CE_0002))
+
+_NAMED = roots.c.name == any_(bindparam("names", type_=ARRAY(Name)))
+_LOCK = select(roots).where(_NAMED).order_by(roots.c.name).with_for_update()
+_NEW = insert(roots).values(name=bindparam("name"), version=0).on_conflict_do_nothing()
+_MARK = update(roots).where(_NAMED).values(version=bindparam("number"))
+_ALL = select(roots.c.name)
+_PARENTS = select(stored_kind("Cohort").table.c.name, stored_kind("Cohort").table.c.parent)
 
 
 async def touched_by(tx: Runs, edits: Sequence[Edit]) -> tuple[str, ...]:
@@ -47,7 +54,7 @@ async def touched_by(tx: Runs, edits: Sequence[Edit]) -> tuple[str, ...]:
 
 async def hold_edits(tx: Runs) -> None:
     """Hold back everybody else's edits of quota until this transaction ends."""
-    await tx.execute(select(func.pg_advisory_xact_lock(_EDITS_LOCK)))
+    await tx.rows(_EDITS_LOCK)
 
 
 async def lock(tx: Runs, names: Iterable[str]) -> dict[str, int]:
@@ -55,20 +62,20 @@ async def lock(tx: Runs, names: Iterable[str]) -> dict[str, int]:
     ordered = sorted(set(names))
     if not ordered:
         return {}
-    query = select(roots.c.name, roots.c.version).where(is_any(roots.c.name, ordered))
-    locked = query.order_by(roots.c.name).with_for_update()
-    found = {row.name: row.version for row in await tx.execute(locked)}
+    found = await _locked(tx, ordered)
     if len(found) < len(ordered):
-        fresh = [{"name": name, "version": 0} for name in ordered if name not in found]
-        await tx.execute(insert(roots).on_conflict_do_nothing(), fresh)
-        found = {row.name: row.version for row in await tx.execute(locked)}
+        await tx.each(_NEW, [{"name": name} for name in ordered if name not in found])
+        found = await _locked(tx, ordered)
     return found
 
 
 async def mark(tx: Runs, names: Iterable[str], number: int) -> None:
     """Move the versions of locked roots to the change that alters them."""
-    statement = update(roots).where(is_any(roots.c.name, sorted(names)))
-    await tx.execute(statement.values(version=number))
+    await tx.rows(_MARK, {"names": sorted(names), "number": number})
+
+
+async def _locked(tx: Runs, names: Sequence[str]) -> dict[str, int]:
+    return {row["name"]: row["version"] for row in await tx.rows(_LOCK, {"names": names})}
 
 
 def root_of(cohort: str, parents: Parents) -> tuple[str, ...]:
@@ -98,7 +105,7 @@ def _shape(manifest: Manifest) -> tuple[object, object]:
 
 async def _all_roots(tx: Runs, shaping: Sequence[Edit]) -> tuple[str, ...]:
     """A flavor, check or topology may be used anywhere."""
-    names = {row.name for row in await tx.execute(select(roots.c.name))}
+    names = {row["name"] for row in await tx.rows(_ALL)}
     return tuple(sorted(names | await _roots_of(tx, shaping)))
 
 
@@ -117,10 +124,7 @@ async def _roots_of(tx: Runs, shaping: Sequence[Edit]) -> set[str]:
 
 
 async def _parents(tx: Runs) -> dict[str, str | None]:
-    cohorts = stored_kind("Cohort").table
-    return {
-        row.name: row.parent for row in await tx.execute(select(cohorts.c.name, cohorts.c.parent))
-    }
+    return {row["name"]: row["parent"] for row in await tx.rows(_PARENTS)}
 
 
 def _overlaid(parents: Parents, edits: Iterable[Edit]) -> Parents:
@@ -148,7 +152,7 @@ async def _cohorts_of_queues(tx: Runs, edits: Iterable[Edit]) -> Mapping[str, st
         return {}
     queues = stored_kind("ClusterQueue").table
     query = select(queues.c.name, queues.c.cohort).where(is_any(queues.c.name, wanted))
-    return {row.name: row.cohort for row in await tx.execute(query)}
+    return {row["name"]: row["cohort"] for row in await tx.rows(query)}
 
 
 def _spec(stored: Stored) -> Manifest:

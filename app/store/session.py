@@ -20,41 +20,51 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import CursorResult, Executable, text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Executable, text
 
 from app.core.manifests import Manifest
 from app.errors import AppError
 from app.store import objects
 from app.store.audit import Actor
 from app.store.changes import Change
-from app.store.connect import Limits, make_engine
-from app.store.failures import Contended
+from app.store.connect import Limits, open_pool
+from app.store.failures import Contended, translated
 from app.store.flush import Flushed, flush
-from app.store.lane import Lane, Parameters, open_lane
+from app.store.lane import Begin, Lane, Parameters, Row, open_lane
 from app.store.listen import listen
 from app.store.tracking import Retrack, Stored, Tracking
 from app.store.unit import Unit
 
 T = TypeVar("T")
 
+_READ: Begin = "begin isolation level repeatable read, read only"
+_ALIVE = text("select 1")
+
 __all__ = ["Actor", "Database", "Limits", "ReadTx", "WriteTx"]
 
 
-@dataclass(slots=True)
-class ReadTx:
+class _Tx:
+    """Statements, for the modules of the store; nobody else has any."""
+
+    def __init__(self, lane: Lane) -> None:
+        self._lane = lane
+
+    async def rows(
+        self, statement: Executable, parameters: Parameters | None = None
+    ) -> Sequence[Row]:
+        return await self._lane.rows(statement, parameters)
+
+    async def value(self, statement: Executable, parameters: Parameters | None = None) -> Any:
+        return await self._lane.value(statement, parameters)
+
+    async def each(self, statement: Executable, parameters: Sequence[Parameters]) -> None:
+        await self._lane.each(statement, parameters)
+
+
+class ReadTx(_Tx):
     """One consistent look at the database."""
-
-    _lane: Lane
-
-    async def execute(
-        self, statement: Executable, parameters: Parameters = None
-    ) -> CursorResult[Any]:
-        """For the modules of the store; nobody else has statements."""
-        return await self._lane.execute(statement, parameters)
 
     async def get(self, kind: str, namespace: str | None, name: str) -> Manifest | None:
         found = await objects.fetch(self, kind, namespace, name, lock=False)
@@ -73,21 +83,15 @@ class ReadTx:
         return objects.pages(self, kind, namespace)
 
 
-class WriteTx:
+class WriteTx(_Tx):
     """A transaction that may write; what is put here reaches Postgres when the block ends."""
 
     def __init__(self, lane: Lane, actor: Actor, *, dry_run: bool) -> None:
+        super().__init__(lane)
         self.actor = actor
         self.dry_run = dry_run
-        self._lane = lane
         self._unit = Unit()
         self._flushed = Flushed()
-
-    async def execute(
-        self, statement: Executable, parameters: Parameters = None
-    ) -> CursorResult[Any]:
-        """For the modules of the store; nobody else has statements."""
-        return await self._lane.execute(statement, parameters)
 
     async def get(
         self, kind: str, namespace: str | None, name: str, *, lock: bool = False
@@ -170,12 +174,9 @@ class WriteTx:
 class Database:
     """Connections to one Postgres database; one for each process and purpose."""
 
-    def __init__(self, url: str, engine: AsyncEngine) -> None:
+    def __init__(self, url: str, pool: Any) -> None:
         self.url = url
-        self._engine = engine
-        self._reading = engine.execution_options(
-            isolation_level="REPEATABLE READ", postgresql_readonly=True
-        )
+        self._pool = pool
         self._background: set[asyncio.Task[Any]] = set()
 
     @classmethod
@@ -188,23 +189,17 @@ class Database:
         limits: Limits | None = None,
     ) -> Self:
         """Connect, so that a wrong URL or a refusing server is known at once."""
-        engine = make_engine(
-            url, application_name=application_name, pool_size=pool_size, limits=limits or Limits()
-        )
-        database = cls(url, engine)
-        try:
-            async with database.read() as tx:
-                await tx.execute(text("select 1"))
-        except BaseException:
-            await database.close()
-            raise
-        return database
+        with translated():
+            pool = await open_pool(
+                url, application_name=application_name, size=pool_size, limits=limits or Limits()
+            )
+        return cls(url, pool)
 
     async def close(self) -> None:
         """Wait for what cancelled callers left running, then close all connections."""
         while self._background:
             await asyncio.wait(set(self._background))
-        await self._engine.dispose()
+        await self._pool.close()
 
     def listen(self, *, poll_s: float = 3.0) -> AsyncGenerator[int | None, None]:
         """Hints that something was committed; see `app.store.listen`."""
@@ -214,14 +209,14 @@ class Database:
         """Postgres answers now."""
         try:
             async with self.read() as tx:
-                await tx.execute(text("select 1"))
+                await tx.value(_ALIVE)
         except AppError:
             return False
         return True
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[ReadTx]:
-        lane = await open_lane(self._reading, self._background)
+        lane = await open_lane(self._pool, _READ, self._background)
         try:
             yield ReadTx(lane)
         finally:
@@ -230,7 +225,7 @@ class Database:
     @asynccontextmanager
     async def write(self, actor: Actor, *, dry_run: bool = False) -> AsyncIterator[WriteTx]:
         """Commit when the block ends without an error; a dry run checks everything and keeps nothing."""
-        lane = await open_lane(self._engine, self._background)
+        lane = await open_lane(self._pool, "begin", self._background)
         try:
             tx = WriteTx(lane, actor, dry_run=dry_run)
             yield tx

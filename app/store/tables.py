@@ -28,6 +28,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    all_,
     any_,
     literal,
     text,
@@ -211,3 +212,7 @@ def table_of(row: type[Base]) -> Table:
 def is_any(column: Column[Any], values: Sequence[Any]) -> ColumnElement[bool]:
     """The column equals one of `values`: one array parameter, so one prepared statement whatever their number."""
     return column == any_(literal(list(values), ARRAY(column.type)))
+
+
+def is_none_of(column: Column[Any], values: Sequence[Any]) -> ColumnElement[bool]:
+    return column != all_(literal(list(values), ARRAY(column.type)))

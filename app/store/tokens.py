@@ -13,16 +13,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import bindparam, delete, select, update
 
 from app.errors import NotFound
 from app.store.journal_tables import Token as TokenRow
 from app.store.lane import Runs
+from app.store.statements import insert_into
 from app.store.tables import table_of
 
 _tokens = table_of(TokenRow)
 _PREFIX = "sluice"
 _NO_HASH = bytes(32)
+
+_CREATE = insert_into(
+    _tokens, "id", "hash", "role", "name", "created_at", "expires_at", "last_used_at"
+)
+_BY_ID = select(_tokens).where(_tokens.c.id == bindparam("id"))
 
 Role = Literal["admin", "viewer"]
 
@@ -48,7 +54,7 @@ async def create(
         id=identity, name=name, role=role, created_at=now, expires_at=expires_at, last_used_at=None
     )
     columns = {key: getattr(token, key) for key in Token.__dataclass_fields__}
-    await tx.execute(insert(_tokens).inline(), {**columns, "hash": _digest(secret)})
+    await tx.rows(_CREATE, {**columns, "hash": _digest(secret)})
     return token, f"{_PREFIX}_{identity}_{secret}"
 
 
@@ -56,7 +62,8 @@ async def verify(tx: Runs, presented: str, *, now: datetime) -> Token | None:
     """The token behind a text, if it is one and has not expired."""
     prefix, _, rest = presented.partition("_")
     identity, _, secret = rest.partition("_")
-    row = (await tx.execute(select(_tokens).where(_tokens.c.id == identity))).mappings().first()
+    found = await tx.rows(_BY_ID, {"id": identity})
+    row = found[0] if found else None
     expected = _NO_HASH if row is None else row["hash"]
     matches = hmac.compare_digest(expected, _digest(secret)) and prefix == _PREFIX
     if row is None or not matches:
@@ -67,17 +74,18 @@ async def verify(tx: Runs, presented: str, *, now: datetime) -> Token | None:
 
 async def used(tx: Runs, token_id: str, *, now: datetime) -> None:
     """Note that a token was used; call it now and then, not for each request."""
-    await tx.execute(update(_tokens).where(_tokens.c.id == token_id).values(last_used_at=now))
+    await tx.rows(update(_tokens).where(_tokens.c.id == token_id).values(last_used_at=now))
 
 
 async def all_tokens(tx: Runs) -> Sequence[Token]:
     """By name; expired ones too."""
-    rows = (await tx.execute(select(_tokens).order_by(_tokens.c.name))).mappings()
+    rows = await tx.rows(select(_tokens).order_by(_tokens.c.name))
     return [_read(row) for row in rows]
 
 
 async def revoke(tx: Runs, name: str) -> None:
-    if (await tx.execute(delete(_tokens).where(_tokens.c.name == name))).rowcount == 0:
+    gone = delete(_tokens).where(_tokens.c.name == name).returning(_tokens.c.id)
+    if not await tx.rows(gone):
         raise NotFound(f'token "{name}" not found')
 
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, bindparam, case, func, select, update
+from sqlalchemy import ARRAY, Select, Text, any_, bindparam, case, func, select, update
 
 from app.store.kinds import stored_kind
 from app.store.lane import Runs
 from app.store.rows import read_workload
-from app.store.tables import Json, Time, Uid, is_any
+from app.store.tables import Json, Time, Uid, is_none_of
 from app.store.tracking import ENDED, EPOCH, State, StoredWorkload
 
 _KIND = stored_kind("Workload")
@@ -50,7 +50,7 @@ class LiveJob:
 
 
 _BEHIND = _table.c.decided_version > _table.c.synced_version
-_LIVE = _table.c.state.not_in(sorted(ENDED))
+_LIVE = is_none_of(_table.c.state, sorted(ENDED))
 
 _TO_SYNC = (
     select(_table)
@@ -69,6 +69,32 @@ _BY_JOB = (
     .where(_table.c.job_uid == bindparam("job_uid"))
     .order_by(_LIVE.desc(), _table.c.created_at.desc(), _table.c.uid)
     .limit(1)
+)
+_BY_JOBS = (
+    select(_table)
+    .where(_table.c.job_uid == any_(bindparam("job_uids", type_=ARRAY(Text))))
+    .order_by(_LIVE, _table.c.created_at, _table.c.uid.desc())
+)
+_BY_UIDS = (
+    select(_table)
+    .where(_table.c.uid == any_(bindparam("uids", type_=ARRAY(Uid))))
+    .order_by(_table.c.uid)
+)
+_LIVE_JOB_COLUMNS = (
+    *("uid", "namespace", "name", "state", "attempt"),
+    *("job_uid", "job_kind", "job_name"),
+)
+_LIVE_JOBS = (
+    select(*(_table.c[name] for name in _LIVE_JOB_COLUMNS))
+    .where(_LIVE, _table.c.job_uid.is_not(None), _table.c.uid > bindparam("after", type_=Uid))
+    .order_by(_table.c.uid)
+    .limit(_PAGE)
+)
+_NEXT_DUE = select(
+    func.least(
+        select(func.min(_table.c.next_sync_at)).where(_BEHIND).scalar_subquery(),
+        select(func.min(_table.c.next_deadline_at)).scalar_subquery(),
+    )
 )
 _MARK_SYNCED = (
     update(_table)
@@ -98,8 +124,7 @@ _RECORD_JOB = (
 
 async def by_uids(tx: Runs, uids: Sequence[str]) -> Sequence[StoredWorkload]:
     """Those of `uids` that exist, in uid order, not locked."""
-    query = select(_table).where(is_any(_table.c.uid, uids)).order_by(_table.c.uid)
-    return await _all(tx, query, {})
+    return await _all(tx, _BY_UIDS, {"uids": list(uids)})
 
 
 async def by_job_uid(tx: Runs, job_uid: str) -> StoredWorkload | None:
@@ -110,12 +135,8 @@ async def by_job_uid(tx: Runs, job_uid: str) -> StoredWorkload | None:
 
 async def by_job_uids(tx: Runs, job_uids: Sequence[str]) -> Mapping[str, StoredWorkload]:
     """For each job that has or had a workload: the live one, or else the newest that ended."""
-    query = (
-        select(_table)
-        .where(is_any(_table.c.job_uid, job_uids))
-        .order_by(_LIVE, _table.c.created_at, _table.c.uid.desc())
-    )  # the last of a job wins
-    return {row.tracking.job["uid"]: row for row in await _all(tx, query, {}) if row.tracking.job}
+    found = await _all(tx, _BY_JOBS, {"job_uids": list(job_uids)})  # the last of a job wins
+    return {row.tracking.job["uid"]: row for row in found if row.tracking.job}
 
 
 async def to_sync(tx: Runs, *, now: datetime, limit: int = 200) -> Sequence[StoredWorkload]:
@@ -130,24 +151,15 @@ async def due_deadlines(tx: Runs, *, now: datetime, limit: int = 200) -> Sequenc
 
 async def next_due_at(tx: Runs) -> datetime | None:
     """The earliest time at which one of the two queries above has, or will have, a row; None: never as things are."""
-    sync = select(func.min(_table.c.next_sync_at)).where(_BEHIND).scalar_subquery()
-    deadline = select(func.min(_table.c.next_deadline_at)).scalar_subquery()
-    earliest: datetime | None = (await tx.execute(select(func.least(sync, deadline)))).scalar_one()
+    earliest: datetime | None = await tx.value(_NEXT_DUE)
     return earliest
 
 
 async def live_jobs(tx: Runs) -> AsyncIterator[Sequence[LiveJob]]:
     """All of them, in uid order and portions: what a comparison with the cluster starts from."""
-    names = ("uid", "namespace", "name", "state", "attempt", "job_uid", "job_kind", "job_name")
-    query = (
-        select(*(_table.c[name] for name in names))
-        .where(_LIVE, _table.c.job_uid.is_not(None), _table.c.uid > bindparam("after", type_=Uid))
-        .order_by(_table.c.uid)
-        .limit(_PAGE)
-    )
     after = "00000000-0000-0000-0000-000000000000"
     while True:
-        rows = (await tx.execute(query, {"after": after})).mappings().all()
+        rows = await tx.rows(_LIVE_JOBS, {"after": after})
         if rows:
             yield [LiveJob(**row) for row in rows]
         if len(rows) < _PAGE:
@@ -175,12 +187,10 @@ async def record_jobs(tx: Runs, seen: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 async def _each(tx: Runs, statement: Any, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        await tx.execute(statement, sorted(rows, key=lambda row: str(row["of_uid"])))
+    await tx.each(statement, sorted(rows, key=lambda row: str(row["of_uid"])))
 
 
 async def _all(
     tx: Runs, query: Select[Any], parameters: Mapping[str, Any]
 ) -> Sequence[StoredWorkload]:
-    rows = (await tx.execute(query, parameters)).mappings()
-    return [read_workload(_KIND, dict(row)) for row in rows]
+    return [read_workload(_KIND, row) for row in await tx.rows(query, parameters)]

@@ -114,7 +114,7 @@ async def test_a_cycle_is_committed_whole(
         spans = await ledger.spans(tx, workload_uid=uid(0))
         past = await decisions.history(tx, uid(0))
         entries = await audit.entries(tx, kind="Workload", name="w0")
-        column = await tx.execute(text("select cluster_queue from workloads order by uid"))
+        column = await tx.rows(text("select cluster_queue from workloads order by uid"))
     assert [(span.charge.resource, span.charge.amount, span.charge.borrowed) for span in spans] == [
         ("cpu", 3000, 1000),
         ("memory", 2**33, 0),
@@ -129,7 +129,7 @@ async def test_a_cycle_is_committed_whole(
     ]
     assert entries[0].before == {"status": None}
     assert entries[0].after == {"status": {"admission": {"clusterQueue": "q"}}}
-    assert column.scalars().all() == ["q", "q"]
+    assert [row["cluster_queue"] for row in column] == ["q", "q"]
 
 
 async def test_a_quota_edit_after_the_decision_refuses_its_whole_tree(
@@ -363,7 +363,7 @@ async def test_an_edit_that_holds_the_root_makes_the_commit_wait_and_lose(
     (first,) = await _workloads(database, 1)
     seen = await _head(database)
     async with database.write(ADMIN) as tx:
-        await tx.execute(text("select 1 from cohort_roots where name = 'org' for update"))
+        await tx.rows(text("select 1 from cohort_roots where name = 'org' for update"))
         commit = asyncio.create_task(
             commit_cycle(database, leading, Cycle(writes=[admit(first, leading)], seen=seen))
         )
@@ -402,7 +402,7 @@ async def _decide(database: Database, leading: Lease, of: Manifest) -> int:
         async with database.read() as tx:
             seen = await changes.head(tx)
             queue = await tx.get("ClusterQueue", None, "q")
-            used = (await tx.execute(text(_USED))).scalar_one()
+            used = await tx.value(text(_USED))
         assert queue is not None
         if used >= queue["spec"]["quota"]:
             return refused
@@ -416,7 +416,7 @@ async def _decide(database: Database, leading: Lease, of: Manifest) -> int:
 
 async def _charged(database: Database) -> int:
     async with database.read() as tx:
-        return int((await tx.execute(text(_USED))).scalar_one())
+        return int(await tx.value(text(_USED)))
 
 
 _USED = (

@@ -85,5 +85,5 @@ async def test_nobody_rewrites_it(database: Database) -> None:
     for attack in ("update audit set actor = 'x'", "delete from audit", "truncate audit"):
         with pytest.raises(InvariantBroken, match="never changed or removed"):
             async with database.write(ADMIN) as tx:
-                await tx.execute(text(attack))
+                await tx.rows(text(attack))
     assert await _verbs(database) == [("create", "q")]

@@ -19,7 +19,7 @@ async def _take(database: Database, holder: str, *, ttl_s: float = 30) -> lease.
 
 async def _expire(database: Database) -> None:
     async with database.write(ENGINE) as tx:
-        await tx.execute(text("update lease set expires_at = 'epoch'"))
+        await tx.rows(text("update lease set expires_at = 'epoch'"))
 
 
 async def test_one_leads_until_it_lets_go(database: Database) -> None:

@@ -13,7 +13,7 @@ from app.store import (
     journal_tables,  # noqa: F401 - registers its tables
     migrate,
 )
-from app.store.connect import Limits, make_engine
+from app.store.connect import Limits, migration_engine
 from app.store.tables import Base
 
 
@@ -37,7 +37,7 @@ async def test_tables_equal_the_migrated_schema(database_url: str) -> None:
         )
         return list(compare_metadata(context, Base.metadata))
 
-    engine = make_engine(database_url, application_name="compare", pool_size=1, limits=Limits())
+    engine = migration_engine(database_url, Limits())
     try:
         async with engine.connect() as connection:
             assert await connection.run_sync(differences) == []

@@ -31,8 +31,8 @@ async def test_a_connection_killed_in_the_middle_leaves_nothing(
 ) -> None:
     async def write_and_die() -> None:
         async with database.write(ADMIN) as tx:
-            pid = (await tx.execute(text("select pg_backend_pid()"))).scalar_one()
-            await tx.execute(text("insert into cohort_roots values ('half')"))
+            pid = await tx.value(text("select pg_backend_pid()"))
+            await tx.rows(text("insert into cohort_roots values ('half')"))
             tx.put(cluster_queue("q", 1))
             await postgres.admin("select pg_terminate_backend($1)", pid)
 
@@ -40,7 +40,7 @@ async def test_a_connection_killed_in_the_middle_leaves_nothing(
         await write_and_die()
     async with database.read() as read:
         assert await read.list("ClusterQueue") == []
-        assert (await read.execute(text("select count(*) from cohort_roots"))).scalar_one() == 0
+        assert await read.value(text("select count(*) from cohort_roots")) == 0
         assert await changes.head(read) == 1
     async with database.write(ADMIN) as tx:
         tx.put(cluster_queue("q", 1))
@@ -50,14 +50,13 @@ async def test_a_connection_killed_in_the_middle_leaves_nothing(
 async def test_idle_connections_killed_in_the_pool_are_not_noticed(
     postgres: Postgres, database: Database
 ) -> None:
+    pid = text("select pg_backend_pid()")
     async with database.read() as one, database.read() as two:
-        await one.list("Cohort")
-        await two.list("Cohort")
-    await postgres.admin(
-        "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'sluice-test'"
-    )
+        pids = [await one.value(pid), await two.value(pid)]
+    await postgres.admin("select pg_terminate_backend(pid, 5000) from unnest($1::int[]) pid", pids)
     for _ in range(3):
-        assert await database.ready()
+        async with database.read() as one, database.read() as two:
+            assert not {await one.value(pid), await two.value(pid)} & set(pids)
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 0.001, 0.005, 0.02, 0.1])
@@ -67,7 +66,7 @@ async def test_cancelled_callers_leak_no_connection(
     async def work(number: int) -> None:
         async with database.write(ADMIN) as tx:
             tx.put(cluster_queue(f"q{number}", number))
-            await tx.execute(SLEEP)
+            await tx.rows(SLEEP)
 
     tasks = [asyncio.create_task(work(number)) for number in range(8)]
     await asyncio.sleep(delay_s)
@@ -86,7 +85,7 @@ async def test_anyio_scopes_leak_no_connection(postgres: Postgres, database: Dat
     async def handler(number: int) -> None:
         async with database.write(ADMIN) as tx:
             tx.put(cluster_queue(f"q{number}", number))
-            await tx.execute(SLEEP)
+            await tx.rows(SLEEP)
 
     for number in range(6):
         with anyio.move_on_after(0.02 * number):
@@ -127,10 +126,10 @@ async def test_a_cancelled_commit_happens_whole_or_not_at_all(
 
 async def test_two_statements_at_once_are_refused(database: Database) -> None:
     async with database.read() as tx:
-        first = asyncio.create_task(tx.execute(SLEEP))
+        first = asyncio.create_task(tx.rows(SLEEP))
         await asyncio.sleep(0.05)
         with pytest.raises(InvariantBroken, match="Two statements at once"):
-            await tx.execute(text("select 1"))
+            await tx.rows(text("select 1"))
         await first
 
 
@@ -164,27 +163,41 @@ async def test_waiting_for_a_lock_has_an_end_and_run_tries_again(database_url: s
 
 async def test_a_frozen_transaction_is_thrown_out(database_url: str) -> None:
     database = await Database.open(database_url, limits=Limits(idle_in_transaction_s=0.2))
-    try:
+
+    async def freeze_and_go_on() -> None:
         async with database.write(ADMIN) as tx:
+            tx.put(cluster_queue("q", 1))
             await tx.list("Cohort")
             await asyncio.sleep(0.6)
             with pytest.raises(Unavailable):
                 await tx.list("Cohort")
-            tx.put(cluster_queue("q", 1))
-        assert await database.ready()
+
+    try:
+        with pytest.raises(Unavailable):
+            await freeze_and_go_on()
+        async with database.read() as read:
+            assert await read.list("ClusterQueue") == []
     finally:
         await database.close()
+
+
+async def test_a_swallowed_error_cannot_be_committed(database: Database) -> None:
+    async def swallow() -> None:
+        async with database.write(ADMIN) as tx:
+            with suppress(InvariantBroken):
+                await tx.rows(text("select 1 / 0"))
+
+    with pytest.raises(InvariantBroken, match="had failed"):
+        await swallow()
 
 
 async def test_settings_of_every_session(database: Database) -> None:
     async with database.read() as tx:
         shown = {
-            name: (await tx.execute(text(f"show {name}"))).scalar_one()
+            name: await tx.value(text(f"show {name}"))
             for name in ("timezone", "synchronous_commit", "statement_timeout", "lock_timeout")
         }
-        assert (
-            await tx.execute(text("show transaction_isolation"))
-        ).scalar_one() == "repeatable read"
+        assert await tx.value(text("show transaction_isolation")) == "repeatable read"
     assert shown == {
         "timezone": "UTC",
         "synchronous_commit": "on",

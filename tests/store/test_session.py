@@ -251,7 +251,7 @@ async def test_a_read_sees_one_moment(database: Database) -> None:
 async def test_a_read_cannot_write(database: Database) -> None:
     with pytest.raises(Exception, match="read-only"):
         async with database.read() as read:
-            await read.execute(text("delete from meta"))
+            await read.rows(text("delete from meta"))
 
 
 def test_stored_versions_are_numbers() -> None:

@@ -192,12 +192,12 @@ async def test_hot_queries_use_their_index(
     database: Database, query: Any, parameters: dict[str, Any], index: str
 ) -> None:
     async with database.write(ENGINE) as tx:
-        await tx.execute(text(_FILL_WORKLOADS))
-        await tx.execute(text(_FILL_CHANGES))
+        await tx.rows(text(_FILL_WORKLOADS))
+        await tx.rows(text(_FILL_CHANGES))
     async with database.write(ENGINE) as tx:
-        await tx.execute(text("analyze workloads, changes"))
+        await tx.rows(text("analyze workloads, changes"))
     async with database.read() as read:
-        lines = (await read.execute(Explain(query), parameters)).scalars().all()
+        lines = [row["QUERY PLAN"] for row in await read.rows(Explain(query), parameters)]
     plan = "\n".join(lines)
     assert index in plan, plan
     assert "Seq Scan" not in plan, plan
