@@ -31,8 +31,8 @@ class QueueSummary:
 class Summary:
     queues: tuple[QueueSummary, ...]
     lasted_s: float
-    utilisation: float
-    """Of all GPU quota, from the first admission to the last end; 0 where there is none."""
+    utilisation: float | None
+    """Of all GPU quota, from the first admission to the last end; None where there is none."""
     exceeded: tuple[str, ...]
     """Admissions that took more than there was, in words; none, if all is well."""
 
@@ -51,7 +51,7 @@ def summarize(
     return Summary(
         queues=tuple(_of_queue(queue.name, spans, queued_at, now) for queue in queues),
         lasted_s=lasted_s,
-        utilisation=used / (capacity * lasted_s) if capacity and lasted_s else 0.0,
+        utilisation=used / (capacity * lasted_s) if capacity and lasted_s else None,
         exceeded=tuple(_exceeded(spans, known)),
     )
 

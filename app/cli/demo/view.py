@@ -121,8 +121,10 @@ def closing(summary: Summary, seen: Picture) -> RenderableType:
     failed = sum(row.state == "failed" for row in seen.rows)
     words = Text(
         f"{seen.finished} of {len(seen.rows)} jobs finished in {summary.lasted_s:.0f}s"
-        f"{f' ({failed} failed)' if failed else ''}; {summary.utilisation:.0%} of the GPU quota was in use; "
+        f"{f' ({failed} failed)' if failed else ''}; "
     )
+    if summary.utilisation is not None:
+        words.append(f"{summary.utilisation:.0%} of the GPU quota was in use; ")
     words.append(
         "quota was never exceeded"
         if not summary.exceeded
