@@ -12,7 +12,7 @@ from app.errors import FieldError
 from app.jobs import labels
 from app.jobs.adapter import JobAdapter
 from app.jobs.identity import label, queue_name
-from app.webhooks.review import Operation, Review, pointer
+from app.webhooks.review import CHANGING, Operation, Review, pointer
 
 DEFAULT_QUEUE = "default"
 
@@ -37,6 +37,8 @@ def defaults(review: Review, adapter: JobAdapter, *, default_queue: bool) -> lis
 
 def faults(review: Review, adapter: JobAdapter) -> list[FieldError]:
     """Why this job, or this change of one, is refused; in the order of the manifest."""
+    if review.operation not in CHANGING:
+        return []
     name = label(review.object, labels.QUEUE_NAME)
     found: list[FieldError] = []
     if name and not _is_name(name):
@@ -76,7 +78,7 @@ def _limit_faults(job: Manifest) -> list[FieldError]:
 
 
 def _set_queue(job: Manifest) -> list[Operation]:
-    if "labels" not in job["metadata"]:
+    if not job["metadata"].get("labels"):
         value = {labels.QUEUE_NAME: DEFAULT_QUEUE}
         return [{"op": "add", "path": "/metadata/labels", "value": value}]
     path = pointer("metadata", "labels", labels.QUEUE_NAME)

@@ -16,6 +16,9 @@ from app.errors import BadRequest, FieldError
 
 Operation = dict[str, Any]
 
+CHANGING = ("CREATE", "UPDATE")
+"""Operations that leave an object behind; others are none of our business and are allowed."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
@@ -36,16 +39,34 @@ def read(body: Mapping[str, Any]) -> Review:
     uid, kind = request.get("uid"), request.get("kind")
     if not isinstance(uid, str) or not isinstance(kind, Mapping):
         raise BadRequest("request.uid and request.kind are required")
-    subject, old = request.get("object"), request.get("oldObject")
+    operation, subject = str(request.get("operation", "")), _object(request, "object")
+    if subject is None and operation in CHANGING:
+        raise BadRequest("request.object is required")
     return Review(
         uid=uid,
-        operation=str(request.get("operation", "")),
+        operation=operation,
         group=str(kind.get("group", "")),
         kind=str(kind.get("kind", "")),
         namespace=str(request.get("namespace", "")),
-        object=subject if isinstance(subject, dict) else {},
-        old=old if isinstance(old, dict) else None,
+        object=subject or {"metadata": {}},
+        old=_object(request, "oldObject"),
     )
+
+
+def _object(request: Mapping[str, Any], field: str) -> Manifest | None:
+    """An object, as far as it is looked at: its labels are text."""
+    found = request.get(field)
+    if found is None:
+        return None
+    metadata = found.get("metadata") if isinstance(found, dict) else None
+    labels = metadata.get("labels") if isinstance(metadata, dict) else ()
+    if labels is not None and not _are_texts(labels):
+        raise BadRequest(f"request.{field} is no Kubernetes object")
+    return found  # type: ignore[no-any-return]
+
+
+def _are_texts(labels: object) -> bool:
+    return isinstance(labels, dict) and all(isinstance(value, str) for value in labels.values())
 
 
 def allow(review: Review, patch: Sequence[Operation] = ()) -> Manifest:
