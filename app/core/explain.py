@@ -14,7 +14,6 @@ from app.core.model import ClusterQueue
 
 #: From most to least severe: what a person must change, down to what passes by itself.
 _SEVERITY = (
-    PendingReason.MISCONFIGURED,
     PendingReason.NO_MATCHING_FLAVOR,
     PendingReason.EXCEEDS_MAX_QUOTA,
     PendingReason.WAITING_FOR_QUOTA,

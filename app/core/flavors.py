@@ -328,7 +328,7 @@ class _Scan:
                 flavor="",
                 resource=resource,
                 asked=asked,
-                reason=PendingReason.MISCONFIGURED,
+                reason=PendingReason.NO_MATCHING_FLAVOR,
                 message=f"resource {resource} unavailable in ClusterQueue",
             )
         )

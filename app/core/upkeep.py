@@ -11,13 +11,14 @@ Releasing the quota of an evicted workload is *not* done here: that waits until 
 
 from datetime import datetime, timedelta
 
-from app.core import lifecycle
+from app.core import explain, lifecycle
 from app.core.decisions import PendingReason
 from app.core.image import Image
 from app.core.manifests import parse
 from app.core.metadata import Manifest, condition, is_true, moment, spec_of, status_of
 from app.core.model import StopPolicy, Workload
 
+_MISSING = "doesn't exist"
 _STOPS = {"LocalQueueStopped": "LocalQueue", "ClusterQueueStopped": "ClusterQueue"}
 
 
@@ -85,11 +86,18 @@ def _let_queue(manifest: Manifest, workload: Workload, image: Image, now: dateti
     reason, message = _why_out(workload, image)
     if reason is not None:
         return lifecycle.pending(manifest, reason, message, now)
-    reserved = condition(status_of(manifest), "QuotaReserved") or {}
-    if reserved.get("reason") in (PendingReason.SUSPENDED, PendingReason.DEACTIVATED):
+    if _is_answered(condition(status_of(manifest), "QuotaReserved") or {}):
         message = "The workload waits to be looked at again"
         return lifecycle.pending(manifest, PendingReason.PENDING_EVALUATION, message, now)
     return manifest
+
+
+def _is_answered(reserved: Manifest) -> bool:
+    """Does the condition name an obstacle that this module reported and that is gone?"""
+    if reserved.get("reason") in (PendingReason.SUSPENDED, PendingReason.DEACTIVATED):
+        return True
+    message = str(reserved.get("message", ""))
+    return message.endswith(_MISSING) or message == explain.NAMESPACE_MISMATCH
 
 
 def _why_out(workload: Workload, image: Image) -> tuple[PendingReason | None, str]:
@@ -99,11 +107,14 @@ def _why_out(workload: Workload, image: Image) -> tuple[PendingReason | None, st
         return PendingReason.SUSPENDED, f"The {stopped[0]} is stopped"
     local = image.local_queues.get((workload.namespace, workload.queue_name))
     if local is None:
-        return PendingReason.MISCONFIGURED, f"LocalQueue {workload.queue_name} doesn't exist"
-    if local.cluster_queue not in image.cluster_queues:
-        return PendingReason.MISCONFIGURED, f"ClusterQueue {local.cluster_queue} doesn't exist"
+        return PendingReason.MISCONFIGURED, f"LocalQueue {workload.queue_name} {_MISSING}"
+    queue = image.cluster_queues.get(local.cluster_queue)
+    if queue is None:
+        return PendingReason.MISCONFIGURED, f"ClusterQueue {local.cluster_queue} {_MISSING}"
     if image.why_inactive(local.cluster_queue) is not None:
         return PendingReason.SUSPENDED, f"ClusterQueue {local.cluster_queue} is inactive"
+    if not image.admits_namespace(queue, workload.namespace):
+        return PendingReason.MISCONFIGURED, explain.NAMESPACE_MISMATCH
     return None, ""
 
 

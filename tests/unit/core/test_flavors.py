@@ -151,8 +151,10 @@ def test_covered_pods_are_counted() -> None:
     assert reasons(run(of)) == {"w": "ExceedsMaxQuota"}
 
 
-def test_an_uncovered_resource_is_misconfigured_unless_nothing_of_it_is_asked() -> None:
+def test_an_uncovered_resource_matches_no_flavor_unless_nothing_of_it_is_asked() -> None:
     queues = (flavor(), cluster_queue("cq", {"default": {"cpu": "9"}}), local_queue("main", "cq"))
 
-    assert reasons(run(image(*queues, workload("w", cpu="1", gpu="1")))) == {"w": "Misconfigured"}
+    assert reasons(run(image(*queues, workload("w", cpu="1", gpu="1")))) == {
+        "w": "NoMatchingFlavor"
+    }
     assert admitted(run(image(*queues, workload("w", cpu="1", gpu="0")))) == ["w"]
