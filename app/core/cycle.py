@@ -32,9 +32,10 @@ from app.core.decisions import (
 from app.core.fungibility import Mode
 from app.core.image import Image
 from app.core.model import Admission, ClusterQueue, PreemptionPolicy, Workload
-from app.core.nomination import Nomination, Nominator, Rejection, why_not
+from app.core.nomination import Nominator, Rejection, why_not
 from app.core.ordering import queue_key
 from app.core.policy import Policy
+from app.core.proposal import Nomination
 from app.core.quota import Node
 from app.core.resources import FlavorResource, Usage
 from app.core.tournament import fair_order
@@ -256,7 +257,8 @@ class _Cycle:
         self._wait(entry, explanation, Requeue.FAILED_AFTER_NOMINATION, keep_cursor=True)
 
     def _explanation(self, entry: Entry) -> Explanation:
-        return explain.explain(entry.nomination.assignment, entry.queue)
+        known = entry.nomination.why
+        return known or explain.explain(entry.nomination.assignment, entry.queue)
 
     def _wait(
         self,

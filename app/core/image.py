@@ -33,6 +33,7 @@ from app.core.model import (
 )
 from app.core.objects import Key, Objects, door
 from app.core.ordering import equivalence_key
+from app.core.proposal import Nomination
 from app.core.queues import PendingQueue, Progress
 from app.core.quota import Node, QuotaTree, queues_below
 from app.core.requests import held
@@ -48,6 +49,9 @@ class Image(Objects):
         self.tree = QuotaTree()
         self.holdings: dict[str, dict[str, Holding]] = {}  # cluster queue -> uid
         self.cycles = 0
+        self.nominations: dict[
+            str, tuple[object, Nomination]
+        ] = {}  # the last of each queue; a memo
         self._pending: dict[str, PendingQueue] = {}
         self._waits_in: dict[str, str] = {}  # uid -> cluster queue
         self._by_door: dict[Key, dict[str, Key]] = {}  # local queue -> uid -> workload

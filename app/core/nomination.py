@@ -5,19 +5,23 @@ for the others flavors are assigned, going on where an earlier scan stopped whil
 are sought when room is lacking. If the whole gang finds neither, a smaller one is tried where its pod sets allow it.
 
 The oracle that flavor assignment consults is a full search for victims, for one flavor and resource alone.
+
+A blocked head is nominated again every cycle, mostly under the very same circumstances: the last nomination of a
+queue is remembered with them, and given again while workload, cursor, objects and the version of the tree are equal.
 """
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.core import explain, fair_preemption, partial, preemption
 from app.core.decisions import Cursor, Explanation, PendingReason, Requeue
-from app.core.flavors import Assignment, Market, Pins, assign
+from app.core.flavors import Market, Pins, assign
 from app.core.fungibility import Mode, Standing
 from app.core.image import Image
 from app.core.model import ClusterQueue, PreemptionPolicy, Workload
 from app.core.ordering import equivalence_key
 from app.core.policy import Policy
+from app.core.proposal import Nomination
 from app.core.quota import Node
 from app.core.requests import asked
 from app.core.resources import FlavorResource, Usage
@@ -30,18 +34,6 @@ class Rejection:
 
     explanation: Explanation
     requeue: Requeue = Requeue.GENERIC
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nomination:
-    """A proposal: flavors for every pod set, and the victims that would have to go."""
-
-    assignment: Assignment
-    targets: tuple[Target, ...] = ()
-
-    @property
-    def is_admissible(self) -> bool:
-        return self.assignment.mode is Mode.FIT or bool(self.targets)
 
 
 def why_not(image: Image, queue: ClusterQueue, workload: Workload) -> Rejection | None:
@@ -80,13 +72,29 @@ class Nominator:
     def nominate(self) -> Nomination:
         """Flavors and victims for the whole gang, or for the largest part of it that may run alone."""
         cursor = self._cursor()
+        circumstances = (self.workload, self.policy, cursor, self.image.edits, self._version)
+        known = self.image.nominations.get(self.queue.name)
+        if known is not None and known[0] == circumstances:
+            return known[1]
+        nomination = self._nominate(cursor)
+        self.image.nominations[self.queue.name] = (circumstances, nomination)
+        return nomination
+
+    @property
+    def _version(self) -> int:
+        return self.node.root.version
+
+    def _nominate(self, cursor: Cursor) -> Nomination:
         whole = self.propose(cursor=cursor)
-        if whole.is_admissible or not self.policy.partial_admission:
+        if whole.is_admissible:
             return whole
-        reduced = partial.largest(
-            self.workload, lambda counts: self.propose(counts, cursor), _is_good
-        )
-        return reduced or whole
+        if self.policy.partial_admission:
+            reduced = partial.largest(
+                self.workload, lambda counts: self.propose(counts, cursor), _is_good
+            )
+            if reduced is not None:
+                return reduced
+        return replace(whole, why=explain.explain(whole.assignment, self.queue))
 
     def propose(
         self, counts: tuple[int, ...] | None = None, cursor: Cursor = (), pins: Pins | None = None

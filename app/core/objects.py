@@ -46,6 +46,7 @@ class Objects:
             "Topology": self.topologies,
             "Workload": self.workloads,
         }
+        self.edits = 0  # of anything but workloads
         self._inactive: dict[str, str | None] = {}  # memo of `why_inactive`
 
     def find(self, kind: str, namespace: str | None, name: str) -> Noun | None:
@@ -60,13 +61,13 @@ class Objects:
         if shelf.get(key) == noun:
             return False
         shelf[key] = noun
-        self._forget_activity(noun)
+        self._note_edit(noun)
         return True
 
     def drop(self, noun: Noun) -> None:
         kind = type(noun).__name__
         del self._shelves[kind][_key(kind, getattr(noun, "namespace", None), noun.name)]
-        self._forget_activity(noun)
+        self._note_edit(noun)
 
     def queue_of(self, workload: Workload) -> ClusterQueue | None:
         """The ClusterQueue that a workload's LocalQueue leads to, if both exist."""
@@ -106,8 +107,9 @@ class Objects:
             if any(rule.name == noun.name for rule in queue.checks)
         ]
 
-    def _forget_activity(self, noun: Noun) -> None:
+    def _note_edit(self, noun: Noun) -> None:
         if not isinstance(noun, Workload):
+            self.edits += 1
             self._inactive.clear()
 
     def _why_inactive(self, queue: ClusterQueue) -> str | None:

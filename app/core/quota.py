@@ -43,6 +43,7 @@ class Node:
     generation: int = (
         0  # of a queue: moves with who runs in it; of a root: with the quota of its tree
     )
+    version: int = 0  # of a root: moves with everything that a nomination in its tree depends on
     subtree: dict[FlavorResource, int] = field(default_factory=dict)
     guaranteed: dict[FlavorResource, int] = field(default_factory=dict)
     usage: dict[FlavorResource, int] = field(default_factory=dict)
@@ -237,13 +238,16 @@ class QuotaTree:
             return
         for fr, value in usage.items():
             self._shift(node, fr, sign * value)
+        if not self._journals:
+            self._ticks += 1
+            node.root.version = self._ticks
 
     def note_change(self, queue: str) -> None:
         """Somebody came or went in this queue: interrupted scans over flavors start anew."""
         node = self.queue(queue)
         if node is not None:
             self._ticks += 1
-            node.generation = self._ticks
+            node.generation = node.root.version = self._ticks
 
     def trial(self) -> Trial:
         """Everything charged inside is taken back at the end. Trials nest."""
@@ -293,7 +297,7 @@ class QuotaTree:
                 _total(node)
         self._ticks += 1
         for node in touched:
-            node.root.generation = self._ticks
+            node.root.generation = node.root.version = self._ticks
 
     def _link(self) -> None:
         nodes = [*self._queues.values(), *self._cohorts.values()]
