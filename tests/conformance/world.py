@@ -50,7 +50,7 @@ def policy_of(config: dict[str, Any] | None) -> Policy:
 
 
 class World:
-    def __init__(self, scenario: dict[str, Any]) -> None:
+    def __init__(self, scenario: dict[str, Any], *, to_the_letter: bool = True) -> None:
         self.now: datetime = moment(scenario["now"])
         self.policy = policy_of(scenario.get("config"))
         self.is_delayed = (scenario.get("config") or {}).get("evictions") == "delayed"
@@ -60,7 +60,8 @@ class World:
         for manifest in scenario["objects"]:
             self.manifests[_identity(manifest)] = manifest
         known = [m for m in scenario["objects"] if m["kind"] not in _UNKNOWN_TO_THE_CORE]
-        self.image = Image.load([parse(manifest) for manifest in known], to_the_letter=True)
+        nouns = [parse(manifest) for manifest in known]
+        self.image = Image.load(nouns, to_the_letter=to_the_letter)
         self._controllers()
 
     # Steps
@@ -126,16 +127,23 @@ class World:
 
     def _cycle(self) -> None:
         self.now += timedelta(seconds=1)
-        due = [m for m in self.workloads() if self.is_stopping(m)] if self.is_delayed else []
+        due = self._due()
         if self._has_work():
-            result = schedule(self.image, self.policy, self.now)
-            self.image.finish_cycle(result)
-            self._carry_out(result)
+            self._decide()
         for manifest in due:
             current = self.manifests.get(_identity(manifest))
             if current is not None and self.is_stopping(current):
                 self._store(lifecycle.release(current, self.now))
         self._controllers()
+
+    def _due(self) -> list[Manifest]:
+        """The evicted workloads whose jobs will have stopped when this cycle is over."""
+        return [m for m in self.workloads() if self.is_stopping(m)] if self.is_delayed else []
+
+    def _decide(self) -> None:
+        result = schedule(self.image, self.policy, self.now)
+        self.image.finish_cycle(result)
+        self._carry_out(result)
 
     def _carry_out(self, result: CycleResult) -> None:
         for admit in result.admissions:
