@@ -32,11 +32,11 @@ from app.core.decisions import (
 from app.core.fungibility import Mode
 from app.core.image import Image
 from app.core.model import Admission, ClusterQueue, PreemptionPolicy, Workload
+from app.core.node import Node
 from app.core.nomination import Nominator, Rejection, why_not
 from app.core.ordering import queue_key
 from app.core.policy import Policy
 from app.core.proposal import Nomination
-from app.core.quota import Node
 from app.core.resources import FlavorResource, Usage
 from app.core.tournament import fair_order
 from app.core.victims import Target

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from app.core.decisions import PreemptionReason
 from app.core.fairness import Share, share
 from app.core.model import PreemptionPolicy
+from app.core.node import Node, queues_below
 from app.core.ordering import victim_key
 from app.core.policy import FairStrategy
-from app.core.quota import Node, queues_below
 from app.core.victims import Holding, RoomWanted, Target, fill_back
 
 

@@ -2,20 +2,23 @@
 
 The dominant resource share of KEP-1714: per resource, the usage above the subtree quota in thousandths of all that
 the parent could lend; the largest of them counts, divided by the node's weight. Roots have no share. Shares are exact
-fractions, compared by cross-multiplication; a node of weight zero that borrows is beyond every finite share, and two
-such are compared without their weights.
+fractions; floats are only a shortcut where they differ already. A node of weight zero that borrows is beyond every
+finite share, and two such are compared without their weights.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import total_ordering
 
+from app.core.node import Node
 from app.core.quantity import UNLIMITED
-from app.core.quota import Node
 from app.core.resources import FlavorResource, Usage
 
 _NOTHING: Usage = {}
+
+
+_Order = tuple[bool, float, Fraction]
 
 
 @total_ordering
@@ -25,6 +28,12 @@ class Share:
     weight_nanos: int = 10**9
     resource: str = ""
     borrowing: bool = False
+    _order: _Order = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Rounding a fraction to a float keeps the order, so equal floats alone need the fraction."""
+        value = self.ratio if self.is_infinite else self.weighted
+        object.__setattr__(self, "_order", (self.is_infinite, float(value), value))
 
     @property
     def is_infinite(self) -> bool:
@@ -50,10 +59,6 @@ class Share:
 
     def __hash__(self) -> int:
         return hash(self._order)
-
-    @property
-    def _order(self) -> tuple[bool, Fraction]:
-        return (True, self.ratio) if self.is_infinite else (False, self.weighted)
 
 
 def share(node: Node, extra: Usage = _NOTHING) -> Share:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 
 from app.core.decisions import Cursor, FlavorFact, PendingReason
 from app.core.fungibility import Mode, Standing, is_preferred, may_stop, worst
+from app.core.matching import objection
 from app.core.model import (
     ClusterQueue,
     PodSetAdmission,
@@ -23,7 +24,7 @@ from app.core.model import (
     ResourceFlavor,
     ResourceGroup,
 )
-from app.core.quota import Node
+from app.core.node import Node
 from app.core.requests import PodSetRequest
 from app.core.resources import PODS, FlavorResource, Requests, plus, total, written
 
@@ -279,7 +280,7 @@ class _Scan:
         flavor: str,
         wanted: Requests,
     ) -> bool:
-        against = _objection(flavor, self.market.flavors.get(flavor), shapes)
+        against = objection(flavor, self.market.flavors.get(flavor), shapes)
         if against is None:
             return True
         for resource in wanted:
@@ -332,23 +333,6 @@ class _Scan:
                 message=f"resource {resource} unavailable in ClusterQueue",
             )
         )
-
-
-def _objection(name: str, flavor: ResourceFlavor | None, shapes: Sequence[PodShape]) -> str | None:
-    """Why pods of these shapes may not run on a flavor's nodes, or None."""
-    if flavor is None:
-        return f"flavor {name} not found"
-    for shape in shapes:
-        accepted = (*shape.tolerations, *flavor.tolerations)
-        for taint in flavor.taints:
-            if taint.keeps_out and not any(one.tolerates(taint) for one in accepted):
-                shown = f"{{{taint.key} {taint.value} {taint.effect} <nil>}}"
-                return f"untolerated taint {shown} in flavor {name}"
-        labels = flavor.node_labels
-        selected = all(labels.get(k, v) == v for k, v in shape.node_selector.items())
-        if not selected or not (shape.affinity is None or shape.affinity.matches(labels)):
-            return f"flavor {name} doesn't match node affinity"
-    return None
 
 
 def _too_large(fr: FlavorResource, before: int, asked: int, limit: int) -> str:

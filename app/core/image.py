@@ -31,11 +31,12 @@ from app.core.model import (
     Topology,
     Workload,
 )
+from app.core.node import Node, queues_below
 from app.core.objects import Key, Objects, door
 from app.core.ordering import equivalence_key
 from app.core.proposal import Nomination
 from app.core.queues import PendingQueue, Progress
-from app.core.quota import Node, QuotaTree, queues_below
+from app.core.quota import QuotaTree
 from app.core.requests import held
 from app.core.victims import Holding
 

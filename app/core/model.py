@@ -152,6 +152,17 @@ class Topology:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A machine of the cluster, as far as placement looks at it."""
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    allocatable: Requests = field(default_factory=dict)
+    ready: bool = True  # and not cordoned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PodShape:
     """What one pod of a set asks for and where it may run; shared by all sets with the same template."""
 

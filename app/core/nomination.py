@@ -19,10 +19,10 @@ from app.core.flavors import Market, Pins, assign
 from app.core.fungibility import Mode, Standing
 from app.core.image import Image
 from app.core.model import ClusterQueue, PreemptionPolicy, Workload
+from app.core.node import Node
 from app.core.ordering import equivalence_key
 from app.core.policy import Policy
 from app.core.proposal import Nomination
-from app.core.quota import Node
 from app.core.requests import asked
 from app.core.resources import FlavorResource, Usage
 from app.core.victims import RoomWanted, Target

@@ -16,8 +16,8 @@ from enum import Enum
 
 from app.core.decisions import PreemptionReason
 from app.core.model import PreemptionPolicy, Workload
+from app.core.node import Node
 from app.core.ordering import victim_key
-from app.core.quota import Node
 from app.core.resources import FlavorResource
 from app.core.victims import Holding, RoomWanted, Target, fill_back, within_quota
 

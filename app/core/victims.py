@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from app.core.decisions import PreemptionReason
 from app.core.model import ClusterQueue, PreemptionPolicy, Workload
+from app.core.node import Node
 from app.core.ordering import queued_at
-from app.core.quota import Node, QuotaTree
+from app.core.quota import QuotaTree
 from app.core.resources import FlavorResource, Usage
 
 

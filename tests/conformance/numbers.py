@@ -7,8 +7,8 @@ from typing import Any
 from app.core.fairness import Share, share
 from app.core.image import Image
 from app.core.manifests import parse
+from app.core.node import Node, queues_below, rising
 from app.core.quantity import UNLIMITED
-from app.core.quota import Node, queues_below, rising
 from app.core.resources import FlavorResource, amount, written
 from tests.conformance.compare import value
 

@@ -11,8 +11,8 @@ from app.core.cycle import schedule
 from app.core.decisions import CycleResult
 from app.core.image import Image
 from app.core.manifests import Manifest
+from app.core.node import Node
 from app.core.policy import BOTH_STRATEGIES, Policy
-from app.core.quota import Node
 from tests.property.strategies import worlds
 from tests.unit.core.builders import NOW, image, run
 

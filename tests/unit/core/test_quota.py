@@ -4,7 +4,7 @@ import pytest
 
 from app.core.fairness import share
 from app.core.image import Image
-from app.core.quota import Node
+from app.core.node import Node
 from app.core.resources import FlavorResource
 from tests.unit.core.builders import cluster_queue, cohort, flavor, image
 
