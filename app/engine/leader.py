@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from app.engine.supervisor import leaves
 from app.errors import AppError, LeaseLost
 from app.store import lease as leases
 from app.store.lease import Lease
@@ -136,7 +137,5 @@ def _loop_time(monotonic: float) -> float:
 
 def _lost(outcome: Exception) -> Exception:
     """A task group wraps what ended it; losing the lease is what matters then."""
-    if isinstance(outcome, ExceptionGroup):
-        lost = outcome.subgroup(LeaseLost)
-        return LeaseLost(str(lost.exceptions[0])) if lost else outcome
-    return outcome
+    lost = (cause for cause in leaves(outcome) if isinstance(cause, LeaseLost))
+    return next(lost, None) or outcome

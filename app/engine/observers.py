@@ -7,7 +7,7 @@ deleted and made again under its name is two jobs.
 
 import asyncio
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -56,6 +56,8 @@ class Observers:
     clock: Callable[[], datetime]
     notices: Notices
     priority_classes: PriorityClasses
+    hold: Callable[[JobIntake, Manifest], Awaitable[None]]
+    """Called with a job that cannot be queued: it must not run."""
     recorded: Callable[[], None]
     """Called after each batch: the loops have something to look at."""
 
@@ -95,6 +97,7 @@ class Observers:
                 self.notices.refused(
                     refused.job, "ErrWorkloadCompose", refused.error.message, self.clock()
                 )
+                await self.hold(intake, refused.job)
             self.recorded()
 
         async def known() -> dict[tuple[str, str], str]:

@@ -33,6 +33,8 @@ from app.store.listen import listen
 from app.store.session import Database
 from app.store.tracking import StoredWorkload
 
+REGISTER_EVERY_S = 30.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
@@ -81,19 +83,20 @@ class Service:
             moved=self._moved.set,
             notices=notices,
         )
+        stepper = Stepper(
+            database=given.database,
+            client=given.client,
+            lease=lease,
+            clock=given.clock,
+            notices=notices,
+            intakes=self.intakes,
+        )
         self._sync = SyncLoop(
             database=given.database,
             lease=lease,
             clock=given.clock,
             wake=self._sync_wake,
-            stepper=Stepper(
-                database=given.database,
-                client=given.client,
-                lease=lease,
-                clock=given.clock,
-                notices=notices,
-                intakes=self.intakes,
-            ),
+            stepper=stepper,
             released=self._cycle_wake.set,
         )
         self._observers = Observers(
@@ -103,6 +106,7 @@ class Service:
             clock=given.clock,
             notices=notices,
             priority_classes=self._classes,
+            hold=stepper.hold,
             recorded=self._after_intake,
         )
         self._statuses = StatusLoop(
@@ -136,8 +140,11 @@ class Service:
             group.create_task(keep("orphans", self._reenlist))
 
     async def _register(self) -> None:
+        """Again and again: without it, a job created unsuspended runs until it is seen."""
         kinds = [adapter.kind for adapter in ADAPTERS]
-        await registration.register(self._given.client, self._given.endpoint, kinds)
+        while True:
+            await registration.register(self._given.client, self._given.endpoint, kinds)
+            await asyncio.sleep(REGISTER_EVERY_S)
 
     async def _hear(self) -> None:
         hints = listen(self._given.database.url)
@@ -149,17 +156,22 @@ class Service:
         """A workload was deleted, its job was not: the job queues again, under a new workload."""
         while True:
             row = await self._again.get()
-            job = row.tracking.job or {}
-            intake = self.intakes.get(str(job.get("kind")))
-            if intake is None:
-                continue
-            of = intake.adapter.kind
-            resource = Resource(of.group, of.version, of.plural)
-            namespace = row.manifest["metadata"]["namespace"]
             try:
-                live = await self._given.client.get(resource, namespace, str(job["name"]))
-            except NotFound:
-                continue
+                await self._observe_job(row)
+            except BaseException:
+                self._look_again(row)
+                raise
+
+    async def _observe_job(self, row: StoredWorkload) -> None:
+        job = row.tracking.job or {}
+        intake = self.intakes.get(str(job.get("kind")))
+        if intake is None:
+            return
+        of = intake.adapter.kind
+        resource = Resource(of.group, of.version, of.plural)
+        namespace = row.manifest["metadata"]["namespace"]
+        with contextlib.suppress(NotFound):
+            live = await self._given.client.get(resource, namespace, str(job["name"]))
             await intake.observe([live])
 
     def _look_again(self, row: StoredWorkload) -> None:

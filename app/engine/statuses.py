@@ -78,10 +78,10 @@ class StatusLoop:
     async def run(self) -> None:
         self._told.clear()
         while True:
-            await self.moved.wait()
             self.moved.clear()
             await self.publish()
             await asyncio.sleep(PAUSE_S)
+            await self.moved.wait()
 
     async def publish(self) -> None:
         """Write what differs from what was written last."""

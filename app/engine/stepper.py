@@ -6,6 +6,7 @@ meanwhile is answered as when the observer sees it. Permanent refusals (the job 
 API server will not have the patch) end the attempt after `TRIES`; everything else is tried again.
 """
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,11 +14,11 @@ from datetime import datetime, timedelta
 from app.core.manifests import Manifest
 from app.engine.notices import Notices
 from app.engine.outcomes import Defer, Done, Outcome, Settled
-from app.errors import BadRequest, Forbidden, Invalid, NotFound, TooLarge
+from app.errors import BadRequest, Conflict, Forbidden, Invalid, NotFound, TooLarge
 from app.intake.jobs import JobIntake
 from app.intake.repair import Repair, observed
 from app.intake.workloads import runs
-from app.jobs.adapter import JobAdapter, StopInfo
+from app.jobs.adapter import JobAdapter, JobFacts, StopInfo
 from app.jobs.patches import Patch
 from app.jobs.start import start_info
 from app.kube.client import KubeClient, Selection
@@ -58,6 +59,18 @@ class Stepper:
             return await self._start(intake, row, job)
         return await self._stop(intake, row, job)
 
+    async def hold(self, intake: JobIntake, job: Manifest) -> None:
+        """Suspend a job that no workload can stand for, if it runs: nothing will ever admit it."""
+        facts = intake.adapter.facts(job)
+        if facts.suspended:
+            return
+        attempt = max(facts.attempt or 0, facts.stopped_attempt or 0)
+        stop = StopInfo(attempt=attempt, epoch=self.lease.epoch, original=None)
+        step = intake.adapter.stop_step(job, stop)
+        if step.patch is not None:
+            with contextlib.suppress(Conflict, NotFound):  # it moved: it will be seen again
+                await self._send(intake.adapter, job, step.patch)
+
     async def _live(self, adapter: JobAdapter, row: StoredWorkload) -> Manifest | None:
         """The job itself; another one under the same name is not it."""
         known = row.tracking.job or {}
@@ -90,9 +103,10 @@ class Stepper:
             now=self.clock(),
             priority_of=lambda _: 0,
         )
-        manifest, tracking = repair.apply(job, row)
-        if manifest is row.manifest and tracking.template == row.tracking.template:
-            return False
+        with contextlib.suppress(Invalid):  # it can no longer be queued: that changes it, too
+            manifest, tracking = repair.apply(job, row)
+            if manifest is row.manifest and tracking.template == row.tracking.template:
+                return False
         await intake.observe([job])
         return True
 
@@ -101,6 +115,9 @@ class Stepper:
         facts = adapter.facts(job)
         if facts.attempt == attempt and not facts.suspended:
             return Done(job=observed(facts))
+        if not facts.suspended:
+            await intake.take_back(row.manifest["metadata"]["uid"], attempt)
+            return Settled()
         template = adapter.original(job)
         if facts.attempt != attempt and template != row.tracking.template:
             await intake.keep_template(row.manifest["metadata"]["uid"], template)
@@ -122,13 +139,13 @@ class Stepper:
         adapter, tracking = intake.adapter, row.tracking
         template = dict(tracking.template) if tracking.template is not None else None
         info = StopInfo(attempt=tracking.attempt, epoch=self.lease.epoch, original=template)
-        was_running = not adapter.facts(job).suspended
+        is_news = _begins_to_stop(adapter.facts(job), row)
         for _ in range(WRITES_A_STEP):
             step = adapter.stop_step(job, info)
             if step.patch is None:
                 break
             job = await self._send(adapter, job, step.patch)
-        if was_running:
+        if is_news:
             self.notices.stopped(job, _why_stopped(row.manifest), self.clock())
         if not step.done:
             return Defer(until=self.clock() + STOP_POLL)
@@ -169,6 +186,12 @@ class Stepper:
 
 def _resource(adapter: JobAdapter) -> Resource:
     return Resource(adapter.kind.group, adapter.kind.version, adapter.kind.plural)
+
+
+def _begins_to_stop(facts: JobFacts, row: StoredWorkload) -> bool:
+    """It still runs; or its owner suspended it, and we have not written to it since."""
+    is_evicted = row.tracking.state == "evicting"
+    return not facts.suspended or (is_evicted and facts.stopped_attempt != row.tracking.attempt)
 
 
 def _holds_resources(pod: Manifest) -> bool:

@@ -47,6 +47,8 @@ class SyncLoop:
     _ready: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> None:
+        """A run knows nothing of the one before: what that had in hand is still due, for the rows say so."""
+        self._busy, self._finished, self._ready = {}, [], asyncio.Event()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._record())
             await self._dispatch(group)

@@ -1,8 +1,8 @@
 """What the cluster shows of jobs becomes rows: one transaction a batch, each job judged by the repair matrix.
 
 The same verb serves the observers, the start-up comparison and sync, which looks at one live job. Only the leader
-calls it: every transaction carries its lease. A job that no workload can stand for (no valid pod set, say) stays
-suspended and is returned as refused, for its owner to be told.
+calls it: every transaction carries its lease. A job that no workload can stand for (no valid pod set, say) has none,
+stays suspended and is returned as refused, for its owner to be told.
 """
 
 import dataclasses
@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from app.core.manifests import Manifest
-from app.core.metadata import moment
+from app.core.metadata import is_deleting, moment
 from app.errors import Invalid
 from app.intake.priorities import priorities
-from app.intake.repair import JOB_DELETED, Repair
+from app.intake.repair import JOB_DELETED, JOB_UNSUSPENDED, Repair
 from app.jobs.adapter import JobAdapter
 from app.jobs.identity import queue_name
 from app.store import workloads
@@ -71,7 +71,7 @@ class JobIntake:
         async def work(tx: WriteTx) -> None:
             row = await _locked(tx, uid)
             if row and row.tracking.state == "evicting" and row.tracking.attempt == attempt:
-                _put(tx, row, (await self._repair(tx)).release(job, row))
+                _release(tx, row, job, await self._repair(tx))
 
         await self._run(work)
 
@@ -85,14 +85,24 @@ class JobIntake:
 
         await self._run(work)
 
+    async def take_back(self, uid: str, attempt: int) -> None:
+        """The job runs, but not as this attempt would have started it: it must stop and wait for its turn again."""
+        words = "The job was unsuspended, and not by its admission"
+
+        async def work(tx: WriteTx) -> None:
+            row = await _locked(tx, uid)
+            if row and row.tracking.state == "admitted" and row.tracking.attempt == attempt:
+                tx.put(*(await self._repair(tx)).evict(row, JOB_UNSUSPENDED, words))
+
+        await self._run(work)
+
     async def forget(self, uid: str) -> None:
         """The job is gone and so are its pods: the workload goes too, and its quota with it."""
 
         async def work(tx: WriteTx) -> None:
             row = await _locked(tx, uid)
             if row is not None:
-                metadata = row.manifest["metadata"]
-                tx.remove("Workload", metadata["namespace"], metadata["name"])
+                _remove(tx, row)
 
         await self._run(work)
 
@@ -157,12 +167,33 @@ class JobIntake:
 
 
 def _follow(tx: WriteTx, row: StoredWorkload, job: Manifest, repair: Repair) -> None:
-    """An existing row follows its job; one that waits for a job which left its queue goes."""
-    if row.tracking.state in ("pending", "inactive") and not queue_name(job):
-        metadata = row.manifest["metadata"]
-        tx.remove("Workload", metadata["namespace"], metadata["name"])
-    else:
+    """An existing row follows its job; one that waits for a job which has left, or cannot be queued, goes."""
+    waits = row.tracking.state in ("pending", "inactive")
+    if waits and _has_left(job):
+        _remove(tx, row)
+        return
+    try:
         _put(tx, row, repair.apply(job, row))
+    except Invalid:
+        if waits:
+            _remove(tx, row)
+        raise
+
+
+def _release(tx: WriteTx, row: StoredWorkload, job: Manifest, repair: Repair) -> None:
+    """Back in line, unless there is nothing that could be in line; the quota is free in any case."""
+    if _has_left(job):
+        _remove(tx, row)
+        return
+    try:
+        _put(tx, row, repair.release(job, row))
+    except Invalid:
+        _remove(tx, row)
+
+
+def _has_left(job: Manifest) -> bool:
+    """It is out of its queue, or on its way out of the cluster."""
+    return not queue_name(job) or is_deleting(job)
 
 
 def _put(tx: WriteTx, row: StoredWorkload, wanted: tuple[Manifest, Tracking]) -> None:
@@ -173,10 +204,14 @@ def _put(tx: WriteTx, row: StoredWorkload, wanted: tuple[Manifest, Tracking]) ->
 def _vanish(tx: WriteTx, row: StoredWorkload, repair: Repair) -> None:
     """The job is gone: its workload goes too, unless it holds quota, which its pods may still use."""
     if not row.tracking.charged:
-        metadata = row.manifest["metadata"]
-        tx.remove("Workload", metadata["namespace"], metadata["name"])
+        _remove(tx, row)
     elif row.tracking.state == "admitted":
         tx.put(*repair.evict(row, JOB_DELETED, "The job was deleted"))
+
+
+def _remove(tx: WriteTx, row: StoredWorkload) -> None:
+    metadata = row.manifest["metadata"]
+    tx.remove("Workload", metadata["namespace"], metadata["name"])
 
 
 async def _locked(tx: WriteTx, uid: str) -> StoredWorkload | None:

@@ -11,6 +11,7 @@ job must be moved, the row's `decided_version` goes ahead of its `synced_version
 | waiting            | unsuspended                  | suspend it: nobody admitted it                      |
 | admitted           | still suspended, older mark  | start it (again)                                    |
 | admitted           | suspended, this attempt      | its owner suspended it: evict, do not fight         |
+| admitted           | unsuspended, older mark      | not by us: sync looks, and evicts what runs so      |
 | admitted           | asks for something else      | evict; the new size queues again                    |
 | evicting           | any                          | sync goes on stopping it                            |
 | any but finished   | finished                     | finished, quota given back                          |
@@ -38,10 +39,11 @@ Row = tuple[Manifest, Tracking]
 JOB_CHANGED = "JobChanged"
 JOB_SUSPENDED = "JobSuspended"
 JOB_DELETED = "JobDeleted"
+JOB_UNSUSPENDED = "JobUnsuspended"
 JOB_REFUSED = "FailedToStart"
 
 #: After these evictions the workload queues again at once: the job's owner caused them, there is nothing to wait for.
-REQUEUED = (JOB_CHANGED, JOB_SUSPENDED)
+REQUEUED = (JOB_CHANGED, JOB_SUSPENDED, JOB_UNSUSPENDED)
 
 #: What a job's workload takes from it besides its pod sets.
 _FOLLOWED = ("queueName", "priorityClassRef", "maximumExecutionTimeSeconds")
@@ -149,9 +151,9 @@ class Repair:
         if not self.adapter.equivalent(job, manifest):
             words = "The job asks for something else than was admitted"
             return self._evicted(manifest, tracking, JOB_CHANGED, words)
-        if not facts.suspended:
-            return manifest, tracking
         if facts.attempt == tracking.attempt:
+            if not facts.suspended:
+                return manifest, tracking
             words = "The job was suspended by its owner"
             return self._evicted(manifest, tracking, JOB_SUSPENDED, words)
         settled = tracking.decided_version == tracking.synced_version
@@ -175,7 +177,8 @@ class Repair:
         """The workload with what the job asks for now; the very same one when it asked for that already."""
         wanted = self.adapter.workload_manifest(job)["spec"]
         old = spec_of(manifest)
-        spec = {**old, **{name: wanted[name] for name in _FOLLOWED if name in wanted}}
+        spec = {name: value for name, value in old.items() if name not in _FOLLOWED}
+        spec |= {name: wanted[name] for name in _FOLLOWED if name in wanted}
         if not self.adapter.equivalent(job, manifest):
             spec["podSets"] = wanted["podSets"]
         if spec == old:
@@ -188,10 +191,9 @@ class Repair:
         return WORKLOAD.prepare(changed, manifest)
 
     def _with_priority(self, manifest: Manifest) -> Manifest:
-        reference = spec_of(manifest).get("priorityClassRef")
-        if not reference:
-            return manifest
-        spec = {**spec_of(manifest), "priority": self.priority_of(reference)}
+        spec = {name: value for name, value in spec_of(manifest).items() if name != "priority"}
+        if reference := spec.get("priorityClassRef"):
+            spec["priority"] = self.priority_of(reference)
         return {**manifest, "spec": spec}
 
 

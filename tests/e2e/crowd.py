@@ -10,6 +10,7 @@ from tests.cluster.admin import has_condition
 from tests.e2e.conftest import RESERVED
 from tests.e2e.manifests import FOREVER, cluster_queue, flavor, job, local_queue
 from tests.e2e.records import Limits, replay
+from tests.e2e.waiting import eventually
 from tests.e2e.watchman import Watchman
 from tests.e2e.world import World
 
@@ -55,6 +56,17 @@ class Crowd:
         for number, name in enumerate(self.rest):
             team, pods = name.split("-")[0], 1 + number // 2 % 2
             self.world.submit(job(name, team, pods=pods, completions=2, runs_s=runs_s))
+
+    def until_rest_waits(self) -> None:
+        """All of them are known."""
+
+        def all_known() -> bool:
+            known = {
+                one["metadata"]["ownerReferences"][0]["name"] for one in self.world.workloads()
+            }
+            return known >= set(self.rest)
+
+        eventually(all_known)
 
     def watched(self) -> Watchman:
         return Watchman(self.world.cluster, self.world.namespace, {**BOTH, "": sum(BOTH.values())})
