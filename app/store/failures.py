@@ -115,7 +115,7 @@ def is_server_lost(error: BaseException) -> bool:
 def _without_state(error: Exception, *, committing: bool) -> AppError | InvariantBroken:
     """Errors of the driver or the socket; anything else is a fault in our own statement."""
     origin = _origin(error)
-    if isinstance(origin, TimeoutError):
+    if isinstance(origin, TimeoutError) and not committing:
         return Unavailable("No connection to Postgres became free in time.")
     if isinstance(origin, (OSError, asyncpg.InternalClientError)) or any(
         word in str(origin) for word in _GONE
