@@ -108,9 +108,7 @@ class _Cycle:
     preemptions: list[Preempt] = field(default_factory=list)
     pending: list[Pending] = field(default_factory=list)
     victims: dict[str, Target] = field(default_factory=dict)  # by uid
-    preemptors: list[Entry] = field(
-        default_factory=list
-    )  # their usage counts, though nothing is free yet
+    preemptors: list[Entry] = field(default_factory=list)  # they count, though nothing is free yet
 
     def nominate(self, workload: Workload) -> Entry | None:
         """Step 2 for one head; None when it was turned away."""
@@ -143,13 +141,8 @@ class _Cycle:
         elif not self._fits(entry):
             self._skip(entry, explain.NO_LONGER_FITS)
         else:
-            self.victims.update((one.holding.workload.uid, one) for one in entry.targets)
             self._take(entry)
-            if entry.targets:
-                self.preemptors.append(entry)
-                self._preempt(entry)
-            else:
-                self._admit(entry)
+            self._preempt(entry) if entry.targets else self._admit(entry)
 
     def _reconsider(self, entry: Entry) -> None:
         """Targets that others preempt already: look again, as if those were gone, at the same flavors.
@@ -165,7 +158,7 @@ class _Cycle:
         }
         counts = tuple(one.count for one in entry.nomination.assignment.pod_sets)
         with self.image.tree.trial():
-            self._remove(self.victims.values())
+            self._remove(self._victims_near(entry))
             nominator = self._nominator(entry.workload, entry.queue, entry.node, self.victims)
             entry.nomination = nominator.propose(counts=counts, pins=pins)
         entry.deferred = entry.mode is Mode.FIT
@@ -175,11 +168,11 @@ class _Cycle:
 
     def _fits(self, entry: Entry) -> bool:
         """With the victims so far and its own gone, is there room for it?"""
-        if not self.victims and not entry.targets:
+        leaving = [*self._victims_near(entry), *entry.targets]
+        if not leaving:
             return entry.has_room()
         with self.image.tree.trial():
-            self._remove(self.victims.values())
-            self._remove(entry.targets)
+            self._remove(leaving)
             if not entry.has_room():
                 return False
         if entry.targets or not self.policy.never_overbook:
@@ -189,9 +182,16 @@ class _Cycle:
     def _has_room_already(self, entry: Entry) -> bool:
         """Is there room before any victim has stopped?"""
         with self.image.tree.trial():
-            for other in self.preemptors:
+            for other in self._preemptors_near(entry):
                 self.image.tree.charge(other.queue.name, other.usage, -1)
             return entry.has_room()
+
+    def _preemptors_near(self, entry: Entry) -> list[Entry]:
+        """Those of the same tree; other trees share no quota."""
+        return [other for other in self.preemptors if other.node.root is entry.node.root]
+
+    def _victims_near(self, entry: Entry) -> list[Target]:
+        return [target for other in self._preemptors_near(entry) for target in other.targets]
 
     def _remove(self, targets: Iterable[Target]) -> None:
         for target in targets:
@@ -246,6 +246,8 @@ class _Cycle:
         )
 
     def _preempt(self, entry: Entry) -> None:
+        self.preemptors.append(entry)
+        self.victims.update((one.holding.workload.uid, one) for one in entry.targets)
         for target in sorted(entry.targets, key=lambda one: one.holding.workload.uid):
             if target.holding.workload.evicted is None:
                 self.preemptions.append(_preemption(entry, target))
