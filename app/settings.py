@@ -6,20 +6,24 @@ Every setting has an environment variable of the same name with the prefix ``SLU
 
 import os
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import BeforeValidator, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.errors import Misconfigured
 
 PREFIX = "SLUICE_"
 
+Level = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(str.upper)]
+
 
 class Settings(BaseSettings):
-    """Frozen; secrets print as stars."""
+    """Frozen; secrets print as stars. A variable that is set to nothing counts as unset."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore"
+    )
 
     database_url: SecretStr | None = Field(default=None, validation_alias="DATABASE_URL")
     """Postgres to use. Without one, ``serve`` and ``demo`` run their own in `data_dir`."""
@@ -35,13 +39,13 @@ class Settings(BaseSettings):
     """``https://host:port`` at which the API server reaches us; ``service`` for the Service in `namespace`."""
     namespace: str = "sluice-system"
     """Where we run when we run in a cluster; its jobs are never gated."""
-    log_level: str = "INFO"
-    log_format: str = "text"
+    log_level: Level = "INFO"
+    log_format: Literal["text", "json"] = "text"
 
     @classmethod
     def load(cls) -> Self:
         """Read the environment; raises Misconfigured naming each wrong variable."""
-        known = {PREFIX + name.upper() for name in cls.model_fields} | FOREIGN
+        known = {_variable(name) for name in cls.model_fields} | FOREIGN
         stray = sorted(name for name in os.environ if _is_ours(name) and name not in known)
         if stray:
             raise Misconfigured(
@@ -50,10 +54,7 @@ class Settings(BaseSettings):
         try:
             return cls()
         except ValidationError as error:
-            faults = (
-                f"{PREFIX}{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}"
-                for e in error.errors()
-            )
+            faults = (f"{_variable(str(e['loc'][0]))}: {e['msg']}" for e in error.errors())
             raise Misconfigured("; ".join(faults)) from None
 
 
@@ -62,6 +63,14 @@ FOREIGN = {"SLUICE_KUBE_ASSETS", "SLUICE_VECTORS", "SLUICE_SUPERVISED_BY"}
 
 SERVICE_LINKS = ("SLUICE_PORT", "SLUICE_SERVICE_")
 """Kubernetes tells every pod about a Service named sluice in variables that begin so."""
+
+
+def _variable(field: str) -> str:
+    """The environment variable of a field, given by its name or by that variable."""
+    known = Settings.model_fields.get(field)
+    if known is None:
+        return field
+    return str(known.validation_alias or PREFIX + field.upper())
 
 
 def _is_ours(name: str) -> bool:

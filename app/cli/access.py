@@ -7,15 +7,15 @@ to come from somewhere.
 import asyncio
 import base64
 import os
+import re
 import secrets
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar, get_args
+from typing import TextIO, TypeVar, get_args
 
 import yaml
-from rich.console import Console
-from rich.table import Table
 
 from app import bootstrap, clock
 from app.cli.serve import Serving
@@ -23,25 +23,31 @@ from app.core.manifests import Manifest
 from app.errors import Misconfigured
 from app.sandbox.postgres import running_url
 from app.settings import Settings
-from app.store import tokens
+from app.store import migrate, tokens
 from app.store.audit import Actor
 from app.store.session import Database, WriteTx
 from app.store.tokens import Role
 
 T = TypeVar("T")
 
+_LETTERS = "letters, digits and any of . _ @ : + -, beginning with a letter or digit"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+-]{0,99}")
+
 
 def create(settings: Settings, name: str, role: str) -> None:
-    print(_in_database(settings, lambda tx: _create(tx, name, _role(role))))
+    chosen = _role(role)
+    print(_in_database(settings, lambda tx: _create(tx, name, chosen)))
 
 
 def show(settings: Settings) -> None:
     found = _in_database(settings, tokens.all_tokens)
-    table = Table("NAME", "ROLE", "CREATED", "EXPIRES", box=None, pad_edge=False)
+    rows = [("NAME", "ROLE", "CREATED", "EXPIRES")]
     for one in found:
         expires = one.expires_at.isoformat(" ", "seconds") if one.expires_at else "never"
-        table.add_row(one.name, one.role, one.created_at.isoformat(" ", "seconds"), expires)
-    Console().print(table)
+        rows.append((one.name, one.role, one.created_at.isoformat(" ", "seconds"), expires))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(map(str.ljust, row, widths)).rstrip())
 
 
 def revoke(settings: Settings, name: str) -> None:
@@ -55,14 +61,27 @@ def kubeconfig(
     url = server or (serving.url if serving else "")
     ca = serving.ca if serving else bootstrap.serving_certificates(settings).ca
     chosen = _role(role)
-    name = name or f"{chosen}-{os.environ.get('USER') or 'cli'}-{secrets.token_hex(3)}"
-    text = _in_database(settings, lambda tx: _create(tx, name, chosen))
-    document = yaml.safe_dump(content(url, ca.read_bytes(), text), sort_keys=False)
+    name = name or f"{chosen}-{_person()}-{secrets.token_hex(3)}"
+    with _writable(output) as file:  # before there is a token that nobody would ever see
+        text = _in_database(settings, lambda tx: _create(tx, name, chosen))
+        yaml.safe_dump(content(url, ca.read_bytes(), text), file, sort_keys=False)
+
+
+@contextmanager
+def _writable(output: Path | None) -> Iterator[TextIO]:
+    """A file that only its owner may read, or standard output; what fails leaves no file behind."""
     if output is None:
-        sys.stdout.write(document)
+        yield sys.stdout
         return
-    with os.fdopen(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(document)
+    fresh = output.with_name(f".{output.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            yield file
+        fresh.replace(output)
+    except OSError as error:
+        raise Misconfigured(f"cannot write {output}: {error.strerror}") from error
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def content(url: str, ca: bytes, token: str) -> Manifest:
@@ -83,7 +102,14 @@ def content(url: str, ca: bytes, token: str) -> Manifest:
     }
 
 
+def _person() -> str:
+    """Who runs this, as far as a name can hold it."""
+    return re.sub(r"[^A-Za-z0-9._@+-]", "", os.environ.get("USER", ""))[:60] or "cli"
+
+
 async def _create(tx: WriteTx, name: str, role: Role) -> str:
+    if not _NAME.fullmatch(name):
+        raise Misconfigured(f"{name!r} is no name of a token: 1 to 100 {_LETTERS}")
     _, text = await tokens.create(tx, name=name, role=role, now=clock.now())
     return text
 
@@ -97,7 +123,9 @@ def _role(text: str) -> Role:
 
 def _in_database(settings: Settings, work: Callable[[WriteTx], Awaitable[T]]) -> T:
     async def run() -> T:
-        database = await Database.open(_url(settings), application_name="sluice-cli", pool_size=1)
+        url = _url(settings)
+        await migrate.check(url)
+        database = await Database.open(url, application_name="sluice-cli", pool_size=1)
         try:
             result, _ = await database.run(Actor("system", "cli"), work)
         finally:

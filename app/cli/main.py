@@ -49,7 +49,10 @@ def _settings() -> Settings:
 @cli.command()
 def version() -> None:
     """Print the version."""
-    print(metadata.version("sluice"))
+    try:
+        print(metadata.version("sluice"))
+    except metadata.PackageNotFoundError:
+        print("unknown (run from its source, not installed)")
 
 
 @cli.command()

@@ -6,6 +6,8 @@ writes is used. Nothing ever changes a session's settings or leaves anything in 
 between uses. A connection that the server closed while it idled is replaced when a transaction begins.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -15,7 +17,7 @@ import orjson
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from app.errors import Invalid
+from app.errors import Invalid, Misconfigured
 
 CONNECT_TIMEOUT_S = 5.0
 
@@ -50,18 +52,20 @@ _SESSION = {
 
 async def connect(url: str, *, application_name: str, limits: Limits | None = None) -> Any:
     """One connection, outside any pool."""
-    return await asyncpg.connect(**_options(url, application_name, limits or Limits()))
+    with _readable_url():
+        return await asyncpg.connect(**_options(url, application_name, limits or Limits()))
 
 
 async def open_pool(url: str, *, application_name: str, size: int, limits: Limits) -> Any:
     """A pool with its first connection made; it never holds more than `size`."""
-    return await asyncpg.create_pool(
-        **_options(url, application_name, limits),
-        min_size=1,
-        max_size=size,
-        init=_teach_codecs,
-        reset=_leave_as_it_is,
-    )
+    with _readable_url():
+        return await asyncpg.create_pool(
+            **_options(url, application_name, limits),
+            min_size=1,
+            max_size=size,
+            init=_teach_codecs,
+            reset=_leave_as_it_is,
+        )
 
 
 def migration_engine(url: str, limits: Limits) -> AsyncEngine:
@@ -83,6 +87,19 @@ def _options(url: str, application_name: str, limits: Limits) -> dict[str, Any]:
         "target_session_attrs": "read-write",
         "server_settings": _SESSION | limits.settings() | {"application_name": application_name},
     }
+
+
+@contextmanager
+def _readable_url() -> Iterator[None]:
+    """Say what is wrong with a URL; of what the driver could not even split, nothing, since it may hold a password."""
+    try:
+        yield
+    except (ValueError, OverflowError) as error:
+        why = f" ({error})" if isinstance(error, asyncpg.InterfaceError) else ""
+        raise Misconfigured(
+            "the database URL is not of the form postgresql://user:password@host:5432/database"
+            + why
+        ) from None
 
 
 async def _teach_codecs(connection: Any) -> None:

@@ -8,8 +8,8 @@ because another replica may be migrating.
 """
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -18,6 +18,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -44,14 +45,16 @@ async def upgrade(url: str, to: str = "head") -> Schema:
     async with _migrating(url) as connection:
         before = await connection.run_sync(_schema)
         _refuse_unknown(before)
-        await connection.run_sync(lambda sync: command.upgrade(_config(sync), to))
+        with _known(to):
+            await connection.run_sync(lambda sync: command.upgrade(_config(sync), to))
         return await connection.run_sync(_schema)
 
 
 async def downgrade(url: str, to: str) -> Schema:
     """Undo migrations down to revision `to` ("base": all, with all data)."""
     async with _migrating(url) as connection:
-        await connection.run_sync(lambda sync: command.downgrade(_config(sync), to))
+        with _known(to):
+            await connection.run_sync(lambda sync: command.downgrade(_config(sync), to))
         return await connection.run_sync(_schema)
 
 
@@ -78,6 +81,14 @@ async def check(url: str, *, wait_s: float = 0) -> Schema:
                 "run `sluice migrate`."
             )
         await asyncio.sleep(_POLL_S)
+
+
+@contextmanager
+def _known(revision: str) -> Iterator[None]:
+    try:
+        yield
+    except CommandError as error:
+        raise Misconfigured(f"Cannot migrate to revision {revision}: {error}.") from error
 
 
 def _refuse_unknown(schema: Schema) -> None:
