@@ -34,7 +34,7 @@ from app.kube.config import SERVICE_ACCOUNT, ClusterConfig, in_cluster
 from app.settings import Settings
 from app.store import migrate
 from app.store.lease import Lease
-from app.store.session import Database
+from app.store.session import Database, Limits
 from app.webhooks import application as webhooks
 
 log = structlog.get_logger("sluice")
@@ -43,13 +43,15 @@ KUBE_SYSTEM = "kube-system"
 GRACE_S = 3
 RETRY_S = 2.0
 SCHEMA_WAIT_S = 60.0
+RENEWAL = Limits(statement_s=2.0, lock_s=1.0, idle_in_transaction_s=2.0)
+"""A renewal that takes a quarter of the term is late already."""
 
 
 async def run_engine(settings: Settings) -> None:
     """Lead, or stand by to lead."""
     config = cluster_config(settings)
     database = await open_database(settings, "sluice-engine", pool_size=8)
-    lease_database = await open_database(settings, "sluice-lease", pool_size=2)
+    lease_database = await open_database(settings, "sluice-lease", pool_size=2, limits=RENEWAL)
     try:
         async with KubeClient(config) as client:
             given = _surroundings(settings, database, client)
@@ -124,13 +126,17 @@ def database_url(settings: Settings) -> str:
     return settings.database_url.get_secret_value()
 
 
-async def open_database(settings: Settings, name: str, *, pool_size: int = 5) -> Database:
+async def open_database(
+    settings: Settings, name: str, *, pool_size: int = 5, limits: Limits | None = None
+) -> Database:
     """Connect, waiting for a database that is down, and refuse a schema that does not fit."""
     url = database_url(settings)
     while True:
         try:
             await migrate.check(url, wait_s=SCHEMA_WAIT_S)
-            return await Database.open(url, application_name=name, pool_size=pool_size)
+            return await Database.open(
+                url, application_name=name, pool_size=pool_size, limits=limits
+            )
         except Unavailable as error:
             log.warning("database.unreachable", error=error.message, again_in_s=RETRY_S)
             await asyncio.sleep(RETRY_S)
