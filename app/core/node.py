@@ -165,9 +165,8 @@ def rising(node: Node, usage: Usage) -> Iterator[tuple[Node, Usage]]:
 
 def beyond(node: Node, fr: FlavorResource, change: int) -> int:
     """The part of a change of usage that the parent notices."""
-    guaranteed, before = node.guaranteed.get(fr), node.usage.get(fr, 0)
+    guaranteed = node.guaranteed.get(fr)
     if not guaranteed:
-        return (
-            change if before >= 0 <= before + change else max(0, before + change) - max(0, before)
-        )
+        return change
+    before = node.usage.get(fr, 0)
     return max(0, before + change - guaranteed) - max(0, before - guaranteed)

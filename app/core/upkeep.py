@@ -83,7 +83,7 @@ def _let_queue(manifest: Manifest, workload: Workload, image: Image, now: dateti
         manifest = _lift_hold(manifest, workload, image, str(requeued["reason"]), now)
     elif workload.requeue_at is not None and workload.requeue_at <= now:
         manifest = _end_backoff(manifest, now)
-    reason, message = _why_out(workload, image)
+    reason, message = why_out(workload, image)
     if reason is not None:
         return lifecycle.pending(manifest, reason, message, now)
     if _is_answered(condition(status_of(manifest), "QuotaReserved") or {}):
@@ -100,7 +100,7 @@ def _is_answered(reserved: Manifest) -> bool:
     return message.endswith(_MISSING) or message == explain.NAMESPACE_MISMATCH
 
 
-def _why_out(workload: Workload, image: Image) -> tuple[PendingReason | None, str]:
+def why_out(workload: Workload, image: Image) -> tuple[PendingReason | None, str]:
     """Why its queue is closed to a workload, if it is."""
     stopped = _stopped_by(workload, image)
     if stopped is not None:
