@@ -11,8 +11,8 @@ import signal
 import socket
 import ssl
 import uuid
-from collections.abc import Awaitable, Callable
-from types import FrameType
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import structlog
@@ -41,6 +41,7 @@ log = structlog.get_logger("sluice")
 
 KUBE_SYSTEM = "kube-system"
 GRACE_S = 3
+BACKLOG = 2048
 RETRY_S = 2.0
 SCHEMA_WAIT_S = 60.0
 RENEWAL = Limits(statement_s=2.0, lock_s=1.0, idle_in_transaction_s=2.0)
@@ -73,8 +74,6 @@ async def run_api(settings: Settings) -> None:
     door = front_door(database, clock.now, beside=webhooks.routes)
     config = uvicorn.Config(
         door.app,
-        host=settings.api_host,
-        port=settings.api_port,
         ssl_context_factory=lambda _config, _default: _server_context(tls),
         lifespan="off",
         log_config=None,
@@ -82,25 +81,52 @@ async def run_api(settings: Settings) -> None:
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
     )
-    server = _Server(config, door)
     cache = asyncio.create_task(keep("cache", door.run))
     try:
-        await server.serve()
+        with _listener(settings.api_host, settings.api_port) as listener:
+            log.info("listening", host=settings.api_host, port=listener.getsockname()[1])
+            await _serve(_Server(config), listener, door)
     finally:
         cache.cancel()
         await database.close()
 
 
 class _Server(uvicorn.Server):
-    """Ends open watches before it waits for connections to close."""
+    """Leaves signals to whoever runs it."""
 
-    def __init__(self, config: uvicorn.Config, door: FrontDoor) -> None:
-        super().__init__(config)
-        self._door = door
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
-    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._door.stopping.set()
-        super().handle_exit(sig, frame)
+
+async def _serve(server: _Server, listener: socket.socket, door: FrontDoor) -> None:
+    """Until cancelled; then open watches end at once, and what is being answered is answered."""
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        door.stopping.set()
+        server.should_exit = True
+        await serving
+        raise
+
+
+def _listener(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises Misconfigured where there can be none."""
+    listener: socket.socket | None = None
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except OSError as error:
+        if listener is not None:
+            listener.close()
+        raise Misconfigured(f"cannot listen on {host}:{port}: {error.strerror}") from error
+    return listener
 
 
 def run_until_stopped(role: Callable[[], Awaitable[None]]) -> None:

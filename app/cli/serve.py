@@ -40,10 +40,8 @@ LONGEST_PAUSE_S = 10.0
 
 def run_role(role: str, settings: Settings) -> None:
     """One role in this process, until it is told to stop."""
-    if role == "api":
-        asyncio.run(bootstrap.run_api(settings))
-    else:
-        bootstrap.run_until_stopped(lambda: bootstrap.run_engine(settings))
+    run = bootstrap.run_api if role == "api" else bootstrap.run_engine
+    bootstrap.run_until_stopped(lambda: run(settings))
 
 
 def run_all(settings: Settings) -> None:

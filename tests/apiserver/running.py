@@ -129,19 +129,22 @@ class Kubectl:
     home: Path
     namespace: str
     token: str = "alice-token"
+    kubeconfig: Path | None = None  # instead of url and token
 
     async def start(self, *args: str) -> asyncio.subprocess.Process:
-        command = [
-            str(Path(sys.executable).parent / "kubectl"),
+        access = [
             f"--server={self.url}",
             f"--token={self.token}",
             "--insecure-skip-tls-verify",
+        ]
+        if self.kubeconfig is not None:
+            access = [f"--kubeconfig={self.kubeconfig}"]
+        return await asyncio.create_subprocess_exec(
+            str(Path(sys.executable).parent / "kubectl"),
+            *access,
             f"--cache-dir={self.home}/cache",
             f"--namespace={self.namespace}",
             *args,
-        ]
-        return await asyncio.create_subprocess_exec(
-            *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -126,16 +126,11 @@ def test_roles(admin: Shell) -> None:
 
 
 def test_kubeconfigs_of_the_cluster(sluice: Shell, tmp_path: Path) -> None:
-    bad, empty = tmp_path / "bad", tmp_path / "empty"
+    bad = tmp_path / "bad"
     bad.write_text("a: [")
-    empty.write_text("")
     for role, file, words in (
         ("engine", "", "no cluster to serve: set KUBECONFIG"),
-        ("engine", bad, "is not YAML"),
-        ("all", "", "no cluster to serve: set KUBECONFIG"),
-        ("all", empty, str(empty)),
-        ("all", tmp_path, "Is a directory"),
-        ("all", tmp_path / "none", "No such file"),
+        ("all", bad, "is not YAML"),
     ):
         serve = ("serve", "--role", role)
         told = sluice.run(*serve, DATABASE_URL=UNREACHABLE, KUBECONFIG=str(file))
