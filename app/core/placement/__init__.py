@@ -11,9 +11,9 @@ of its topology: blocks, racks, hosts. For one pod set the search has two phases
 
 Everything is arrays. The leaves lie in the order of their label paths (``tree``), so each domain is a contiguous range
 of the level below and a roll-up is one ``reduceat`` a level. What is free is one array per resource (``stock``); which
-nodes a pod may use at all is a mask per class of pods (``screen``). The counts of a shape of pods are kept, and catch up
-with the few leaves that changed since they were asked for last: placing the same shape again costs a selection, not a
-recount. A ``site`` is all that for one flavor, ``sites`` are the flavors of a cluster and what is placed on them.
+nodes a pod may use at all is a mask per class of pods (``screen``). The counts of a shape of pods are kept, and catch
+up with the few leaves that changed since they were asked for last: placing the same shape again costs a selection, not
+a recount. A ``site`` is all that for one flavor, ``sites`` are the flavors of a cluster and what is placed on them.
 
 What always holds: a plan never puts more on a leaf than its count allows (recounted before it is handed out), domains
 are ordered by their paths in every tie, and no numpy value leaves this package. Alone in the core it knows numpy.

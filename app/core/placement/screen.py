@@ -9,12 +9,15 @@ node to judge, and nothing is screened: the rule of Kueue's matchNode.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
 from app.core.model import Node
 from app.core.placement.arrays import Bools, Ints
 from app.core.selectors import NodeAffinity, Requirement, Taint, Toleration
+
+_Value = TypeVar("_Value")
 
 #: The key under which a node selector term asks for a node's own name (``matchFields``).
 NODE_NAME = "metadata.name"
@@ -126,11 +129,15 @@ def _label(node: Node | None, key: str) -> str | None:
     return node.name if key == NODE_NAME else node.labels.get(key)
 
 
-def _encoded[T](values: Sequence[T]) -> tuple[Ints, list[T]]:
-    codes: Mapping[T, int] = {value: code for code, value in enumerate(dict.fromkeys(values))}
+def _encoded(values: Sequence[_Value]) -> tuple[Ints, list[_Value]]:
+    codes: Mapping[_Value, int] = {value: code for code, value in enumerate(dict.fromkeys(values))}
     return np.array([codes[value] for value in values], dtype=np.int64), list(codes)
 
 
 def _shown(taint: Taint) -> str:
     """A taint as kubectl writes it."""
-    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+    return (
+        f"{taint.key}={taint.value}:{taint.effect}"
+        if taint.value
+        else f"{taint.key}:{taint.effect}"
+    )

@@ -7,6 +7,7 @@ place, empty, until a node with a new path makes a new tree necessary.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +42,10 @@ class Tree:
 
     def written(self, leaf: int) -> Path:
         """The values by which an assignment names a leaf."""
-        path = self.paths[leaf]
+        return self.named(self.paths[leaf])
+
+    def named(self, path: Path) -> Path:
+        """The values by which an assignment names the domain of a full path."""
         return path[-1:] if self.names_hosts else path
 
     def size(self, level: int) -> int:
@@ -69,36 +73,23 @@ class Tree:
 
 
 def grow(levels: tuple[str, ...], paths: Iterable[Path]) -> Tree:
-    """The tree of all these leaves; equal paths are one leaf."""
+    """The tree of all these leaves; equal paths are one leaf, and so are paths to one host: the first in order."""
     ordered = tuple(sorted(set(paths)))
-    above = _ranks(ordered, 1)
+    if levels[-1] == HOSTNAME:
+        hosts = {path[-1]: path for path in reversed(ordered)}
+        ordered = tuple(sorted(hosts.values()))
+    ranks = [_ranks(ordered, depth) for depth in range(1, len(levels) + 1)]
     starts, parents = [], []
-    for depth in range(2, len(levels) + 1):
-        ranks = _ranks(ordered, depth)
-        _, first = np.unique(ranks, return_index=True)
-        parent = above[first] if len(ordered) else above
-        parents.append(parent)
-        sizes = np.bincount(parent) if len(parent) else parent
-        starts.append(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
-        above = ranks
-    keep = slice(-1, None) if levels[-1] == HOSTNAME else slice(None)
-    return Tree(
-        levels=levels,
-        paths=ordered,
-        starts=tuple(starts),
-        parents=tuple(parents),
-        leaf_of={path[keep]: leaf for leaf, path in enumerate(ordered)},
-    )
+    for above, below in pairwise(ranks):
+        _, first = np.unique(below, return_index=True)
+        parents.append(above[first])
+        starts.append(np.concatenate([[0], np.cumsum(np.bincount(above[first]))]).astype(np.int64))
+    tree = Tree(levels, ordered, tuple(starts), tuple(parents), {})
+    tree.leaf_of.update((tree.named(path), leaf) for leaf, path in enumerate(ordered))
+    return tree
 
 
 def _ranks(paths: tuple[Path, ...], depth: int) -> Ints:
     """For each leaf, the place of its ancestor of that depth among its equals."""
-    ranks = np.zeros(len(paths), dtype=np.int64)
-    if depth == len(paths[0]) if paths else False:
-        return np.arange(len(paths), dtype=np.int64)
-    rank, last = -1, None
-    for leaf, path in enumerate(paths):
-        if path[:depth] != last:
-            rank, last = rank + 1, path[:depth]
-        ranks[leaf] = rank
-    return ranks
+    new = [a[:depth] != b[:depth] for a, b in pairwise(paths)]
+    return np.cumsum([0, *new], dtype=np.int64)[: len(paths)]
