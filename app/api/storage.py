@@ -37,7 +37,7 @@ class PostgresStorage:
         user: User,
         dry_run: bool,
     ) -> Manifest | None:
-        return await self.patience.write(
+        written = await self.patience.write(
             change_object(
                 self.database,
                 (kind.kind, namespace, name),
@@ -46,6 +46,9 @@ class PostgresStorage:
                 dry_run=dry_run,
             )
         )
+        if written is not None and not dry_run:
+            self.cache.expect(int(written["metadata"]["resourceVersion"]))
+        return written
 
     def watch(
         self, kind: Kind, namespace: str | None, since: int

@@ -40,6 +40,7 @@ class WatchCache:
         self._moved = asyncio.Event()
         self._wake = asyncio.Event()
         self.seen = 0
+        self._owed = 0  # what this worker has acknowledged must be here before it answers a read
         self.loaded = asyncio.Event()
 
     # Feeding
@@ -109,6 +110,11 @@ class WatchCache:
         self._moved.set()
         self._moved = asyncio.Event()
 
+    def expect(self, number: int) -> None:
+        """A change was committed here: do not wait for the hint, and answer nothing older any more."""
+        self._owed = max(self._owed, number)
+        self._wake.set()
+
     # Reading
 
     def peek(self, kind: str, namespace: str, name: str) -> Manifest | None:
@@ -165,7 +171,7 @@ class WatchCache:
         try:
             newest = await self._patience.ask(self._newest())
         except AppError:
-            return  # Postgres is away: what we know is the best there is
+            newest = self._owed  # Postgres is away: what we know is the best there is
         if not await self._reached(newest):
             raise Unavailable(f"this worker is behind ({self.seen} of {newest}); try again")
 
