@@ -47,7 +47,7 @@ class WatchCache:
 
     async def run(self) -> None:
         """Load and follow, until cancelled or until something fails; then run it again."""
-        if not self.loaded.is_set():
+        if not self.loaded.is_set() or await self._went_back():
             await self._load()
         hearing = asyncio.create_task(self._hear())
         hearing.add_done_callback(lambda _: self._wake.set())
@@ -68,6 +68,10 @@ class WatchCache:
             async for _ in hints:
                 self._wake.set()
 
+    async def _went_back(self) -> bool:
+        """While it was away, Postgres was restored from an older copy: its numbers will come a second time."""
+        return await self._newest() < self.seen
+
     async def _load(self) -> None:
         shelves = {kind: Shelf() for kind in KINDS}
         async with self._database.read() as tx:
@@ -78,8 +82,9 @@ class WatchCache:
                         shelf.fill(stored.manifest)
                 shelf.horizon = seen
         for kind, shelf in shelves.items():
-            self._shelves[kind].close(seen)
+            self._shelves[kind].close(max(seen, self.seen + 1))  # nobody goes on from there
             self._shelves[kind] = shelf
+        self._owed = min(self._owed, seen)
         self._advance(seen)
         self.loaded.set()
         log.info("cache.loaded", seen=seen)

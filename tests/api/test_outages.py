@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import asyncpg
 import psutil
 import pytest
 
@@ -96,6 +97,31 @@ async def test_what_was_acknowledged_is_never_denied(mortal: Postgres, worker: W
         async with asyncio.timeout(10):
             while (await client.get(f"{QUEUES}/sample")).status_code != 200:  # noqa: ASYNC110
                 await asyncio.sleep(0.1)
+
+
+async def test_postgres_comes_back_from_an_older_copy(mortal: Postgres, worker: Worker) -> None:
+    async with worker.client() as client:
+        (await client.post(QUEUES, json=samples.cluster_queue())).raise_for_status()
+        listed = (await client.get(QUEUES)).json()
+        query = {"watch": "true", "resourceVersion": listed["metadata"]["resourceVersion"]}
+        async with client.stream("GET", QUEUES, params=query) as watch:
+            mortal.crash()
+            await mortal.start()
+            connection = await asyncpg.connect(worker.database.url)
+            await connection.execute(
+                "delete from changes; delete from cluster_queues; "
+                "select setval('change_numbers', 2, false)"
+            )
+            await connection.close()
+            async with asyncio.timeout(15):
+                told = [line async for line in watch.aiter_lines()]
+        assert '"code":410' in told[-1], "whoever watches must list again"
+        await until_ready(worker)
+        async with asyncio.timeout(10):
+            while (await client.get(QUEUES)).json().get("items") != []:  # noqa: ASYNC110
+                await asyncio.sleep(0.1)
+        (await client.post(QUEUES, json=samples.cluster_queue())).raise_for_status()
+        assert len((await client.get(QUEUES)).json()["items"]) == 1
 
 
 async def test_the_cache_says_in_a_sentence_why_it_stopped(
