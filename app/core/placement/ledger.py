@@ -1,16 +1,18 @@
-"""How much is placed in every domain, by whom it may be seen, and how is a trial taken back?
+"""How much is placed in every domain, and who sees it?
 
 The exact memory behind the stocks. An entry belongs to a domain as assignments name it: a host is the same machine in
 every flavor, so what is placed on it counts in all flavors whose topology goes down to hosts; any other domain counts
 in its own flavor only. Entries outlive the nodes: a node that comes back finds its pods still counted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.core.placement.demand import Asked
 from app.core.placement.tree import Path
 from app.core.topology import HOSTNAME, TopologyAssignment
+
+_NOTHING: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,21 +29,23 @@ class Occupation:
         return "" if self.assignment.levels == (HOSTNAME,) else self.flavor
 
 
-_NOTHING: Mapping[str, int] = {}
-
-
 @dataclass(slots=True, eq=False)
 class Ledger:
-    _entries: dict[tuple[str, Path], dict[str, int]] = field(default_factory=dict)
+    _entries: dict[str, dict[Path, dict[str, int]]] = field(default_factory=dict)
 
     def book(self, occupation: Occupation, sign: int) -> None:
+        """Put the pods there, or with a sign of -1 take them away."""
+        entries = self._entries.setdefault(occupation.scope, {})
         for values, count in occupation.assignment.domains:
-            entry = self._entries.setdefault((occupation.scope, values), {})
+            entry = entries.setdefault(values, {})
             for resource, amount in occupation.asked:
                 entry[resource] = entry.get(resource, 0) + sign * count * amount
+            if not any(entry.values()):
+                del entries[values]
 
     def held(self, scope: str, values: Path) -> Mapping[str, int]:
-        return self._entries.get((scope, values), _NOTHING)
+        return self._entries.get(scope, {}).get(values, _NOTHING)
 
-    def of(self, scope: str) -> Iterable[tuple[Path, Mapping[str, int]]]:
-        return [(values, entry) for (seen, values), entry in self._entries.items() if seen == scope]
+    def domains(self, scope: str) -> list[Path]:
+        """Where anything is placed."""
+        return list(self._entries.get(scope, ()))
