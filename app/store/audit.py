@@ -47,6 +47,8 @@ class Entry:
     after: dict[str, Any] | None
 
 
+_UNTOLD = ("managedFields", "resourceVersion")  # the row's `number` is the version
+
 _VERBS = {"ADDED": "create", "MODIFIED": "update", "DELETED": "delete"}
 _VERB_OF_STATE = {"admitted": "admit", "evicting": "evict", "inactive": "deactivate"}
 
@@ -123,7 +125,7 @@ def _defines_otherwise(edit: Edit) -> bool:
 def _whole(stored: Stored | None) -> Manifest | None:
     if stored is None:
         return None
-    metadata = {k: v for k, v in stored.manifest["metadata"].items() if k != "managedFields"}
+    metadata = {k: v for k, v in stored.manifest["metadata"].items() if k not in _UNTOLD}
     return {**stored.manifest, "metadata": metadata}
 
 

@@ -256,8 +256,7 @@ async def test_every_change_is_audited_with_its_actor(corner: Corner, kubectl: K
     assert create.before is None
     assert update.before is not None
     assert update.after is not None
-    assert create.after is not None
-    assert create.after["spec"] == update.before["spec"]
+    assert create.after == update.before
     stops = (update.before["spec"].get("stopPolicy"), update.after["spec"]["stopPolicy"])
     assert stops == ("None", "Hold")
     assert mark.after is not None
