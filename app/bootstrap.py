@@ -22,7 +22,7 @@ import uvloop
 from app import certificates, clock
 from app.api.application import FrontDoor, front_door
 from app.certificates import Certificates
-from app.core.policy import DEFAULT
+from app.core.policy import Policy
 from app.engine.leader import Leader
 from app.engine.registration import Endpoint
 from app.engine.service import Service, Surroundings
@@ -194,7 +194,7 @@ def _surroundings(settings: Settings, database: Database, client: KubeClient) ->
         database=database,
         client=client,
         endpoint=endpoint,
-        policy=DEFAULT,
+        policy=Policy(never_overbook=True),
         instance=f"{socket.gethostname()}-{os.getpid()}",
         clock=clock.now,
         new_uid=lambda: str(uuid.uuid4()),
