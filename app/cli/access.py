@@ -12,6 +12,7 @@ import secrets
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TextIO, TypeVar, get_args
 
@@ -30,13 +31,18 @@ from app.store.tokens import Role
 
 T = TypeVar("T")
 
+LONGEST_DAYS = 3650
+
 _LETTERS = "letters, digits and any of . _ @ : + -, beginning with a letter or digit"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:+-]{0,99}")
 
 
-def create(settings: Settings, name: str, role: str) -> None:
+def create(settings: Settings, name: str, role: str, days: float | None) -> None:
     chosen = _role(role)
-    print(_in_database(settings, lambda tx: _create(tx, name, chosen)))
+    if days is not None and not 0 < days <= LONGEST_DAYS:
+        raise Misconfigured(f"--days {days:g}: expected a number above 0, at most {LONGEST_DAYS}")
+    lives = None if days is None else timedelta(days=days)
+    print(_in_database(settings, lambda tx: _create(tx, name, chosen, lives)))
 
 
 def show(settings: Settings) -> None:
@@ -107,10 +113,12 @@ def _person() -> str:
     return re.sub(r"[^A-Za-z0-9._@+-]", "", os.environ.get("USER", ""))[:60] or "cli"
 
 
-async def _create(tx: WriteTx, name: str, role: Role) -> str:
+async def _create(tx: WriteTx, name: str, role: Role, lives: timedelta | None = None) -> str:
     if not _NAME.fullmatch(name):
         raise Misconfigured(f"{name!r} is no name of a token: 1 to 100 {_LETTERS}")
-    _, text = await tokens.create(tx, name=name, role=role, now=clock.now())
+    now = clock.now()
+    ends = None if lives is None else now + lives
+    _, text = await tokens.create(tx, name=name, role=role, now=now, expires_at=ends)
     return text
 
 

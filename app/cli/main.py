@@ -97,11 +97,17 @@ def kubeconfig(
 
 
 @token.command("create")
-def token_create(name: str, role: Role = "viewer") -> None:
+def token_create(
+    name: str,
+    role: Role = "viewer",
+    days: Annotated[
+        float | None, typer.Option(help="How long it works; for ever if unset.")
+    ] = None,
+) -> None:
     """Make a token and print it; it is shown this once."""
     from app.cli import access
 
-    access.create(_settings(), name, role)
+    access.create(_settings(), name, role, days)
 
 
 @token.command("list")

@@ -3,6 +3,7 @@
 import base64
 import re
 import stat
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,18 @@ async def test_a_token_is_printed_once_and_works(admin: Shell, database: Databas
     assert listed.splitlines()[0].split() == ["NAME", "ROLE", "CREATED", "EXPIRES"]
     assert listed.splitlines()[1].split()[:2] == ["eve", "admin"]
     assert text.split("_", 2)[2] not in listed
+
+
+async def test_a_token_may_end(admin: Shell, database: Database) -> None:
+    text = admin("token", "create", "guest", "--days", "1.5").out.strip()
+    async with database.read() as tx:
+        (token,) = await tokens.all_tokens(tx)
+        assert token.expires_at == token.created_at + timedelta(days=1.5)
+        assert await tokens.verify(tx, text, now=token.expires_at) is None
+    told = admin("token", "list").out.splitlines()[1]
+    assert told.endswith(token.expires_at.isoformat(" ", "seconds"))
+    for days in ("0", "-1", "nan", "inf", "99999999"):
+        assert admin("token", "create", "x", "--days", days).sentence().startswith("--days ")
 
 
 def test_names_are_unique_and_revoked_by_name(admin: Shell) -> None:
