@@ -1,0 +1,22 @@
+"""Which benchmarks are there? A new one is a module with a function like these, and a line here.
+
+It gets the wishes of whoever runs it and returns a report. A name before the slash stands for all behind it.
+"""
+
+from collections.abc import Callable, Mapping
+
+from tests.bench import admissions
+from tests.bench.report import Report
+from tests.bench.wishes import Wishes
+
+Benchmark = Callable[[Wishes], Report]
+
+BENCHMARKS: Mapping[str, Benchmark] = {
+    "admissions/burst": admissions.burst,
+    "admissions/churn": admissions.churn,
+}
+
+
+def named(name: str) -> dict[str, Benchmark]:
+    """The one of this name, or those of this group."""
+    return {one: run for one, run in BENCHMARKS.items() if name in (one, one.partition("/")[0])}
