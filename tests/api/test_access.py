@@ -96,7 +96,7 @@ async def test_open_doors_say_nothing(worker: Worker) -> None:
 )
 async def test_what_is_no_token(worker: Worker, header: str) -> None:
     async with worker.client("") as client:
-        answer = await client.get(QUEUES, headers={"Authorization": header.encode("latin-1")})
+        answer = await client.get(QUEUES, headers={b"Authorization": header.encode("latin-1")})
     assert answer.status_code == 401
     assert "sluice kubeconfig" in answer.json()["message"]
 

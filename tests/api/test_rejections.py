@@ -52,7 +52,7 @@ async def test_kubectl_prints_where_and_why(corner: Corner, kubectl: Kubectl) ->
     assert await corner.worker.state() == before
 
 
-BAD_QUANTITIES = [
+BAD_QUANTITIES: list[Any] = [
     "", " ", "10GB", "10 Gi", "1e", "1E999999", "9" * 400, "NaN", "Infinity", "-Inf", "-1", "-1m", "0x10",
     "1_000", "+-1", "1Ki2", "½", "\uff11", "10Gi\n", None, True, [], {}, -1, 1e300,
 ]  # fmt: skip

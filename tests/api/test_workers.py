@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ def local_queue(name: str, step: int = 0) -> dict[str, Any]:
     return manifest
 
 
-async def events(client: httpx2.AsyncClient, since: str, path: str = PLACE) -> AsyncIterator[Any]:
+async def events(client: httpx2.AsyncClient, since: str, path: str = PLACE) -> AsyncGenerator[Any]:
     """A watch, event by event, until the server ends it."""
     query = {"watch": "true", "resourceVersion": since, "timeoutSeconds": "20"}
     async with client.stream("GET", path, params=query) as stream:

@@ -2,6 +2,8 @@
 
 import base64
 import copy
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import jsonpatch
@@ -13,7 +15,12 @@ QUEUE = "kueue.x-k8s.io/queue-name"
 LIMIT = "kueue.x-k8s.io/max-exec-time-seconds"
 
 
-def job(queue: str | None = None, *, suspend: bool | None = None, **labels: str) -> Manifest:
+def job(
+    queue: str | None = None,
+    labels: Mapping[str, str] = MappingProxyType({}),
+    *,
+    suspend: bool | None = None,
+) -> Manifest:
     metadata: Manifest = {"name": "train", "namespace": "team-a"}
     told = {**labels, **({} if queue is None else {QUEUE: queue})}
     if told:

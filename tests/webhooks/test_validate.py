@@ -13,7 +13,7 @@ RUNNING, WAITING = job("main", suspend=False), job("main", suspend=True)
 
 
 def limited(text: str) -> dict[str, Any]:
-    return job("main", **{LIMIT: text})
+    return job("main", {LIMIT: text})
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ async def test_refused(
 
 
 async def test_all_faults_are_told_at_once(call: Call) -> None:
-    answer = await call("validate", review(job("A", **{LIMIT: "x"})))
+    answer = await call("validate", review(job("A", {LIMIT: "x"})))
     status = answer["response"]["status"]
     assert [cause["field"] for cause in status["details"]["causes"]] == [AT_QUEUE, AT_LIMIT]
     assert "; " in status["message"]
