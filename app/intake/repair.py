@@ -21,7 +21,7 @@ suspended it and replaces the Workload of a changed one, where we keep the row, 
 """
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -179,7 +179,8 @@ class Repair:
         old = spec_of(manifest)
         spec = {name: value for name, value in old.items() if name not in _FOLLOWED}
         spec |= {name: wanted[name] for name in _FOLLOWED if name in wanted}
-        if not self.adapter.equivalent(job, manifest):
+        same = self.adapter.equivalent(job, manifest)
+        if not same or _places(wanted["podSets"]) != _places(old["podSets"]):
             spec["podSets"] = wanted["podSets"]
         if spec == old:
             return manifest
@@ -195,6 +196,15 @@ class Repair:
         if reference := spec.get("priorityClassRef"):
             spec["priority"] = self.priority_of(reference)
         return {**manifest, "spec": spec}
+
+
+def _places(pod_sets: Sequence[Manifest]) -> list[list[object]]:
+    """What else of its pods decides where a waiting job may go; Kueue only looks again at what its pods ask for."""
+    templates = [(one["template"].get("spec") or {}, one) for one in pod_sets]
+    return [
+        [pod.get("nodeSelector") or {}, pod.get("affinity") or {}, one.get("topologyRequest") or {}]
+        for pod, one in templates
+    ]
 
 
 def _untouched(facts: JobFacts) -> bool:

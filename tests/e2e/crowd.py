@@ -4,6 +4,7 @@ Each team has 4 cpus on red nodes and 2 on blue ones, and may borrow what the ot
 take everything first and run until the test ends them, so that everything after them has to wait.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tests.cluster.admin import has_condition
@@ -48,8 +49,8 @@ class Crowd:
             self.world.submit(job(name, "alpha", pods=2, runs_s=FOREVER))
         self.world.until_running(*self.first)
 
-    def end_first(self) -> None:
-        for name in self.first:
+    def end_pods(self, jobs: Iterable[str]) -> None:
+        for name in jobs:
             self.world.end_pods(name)
 
     def submit_rest(self, runs_s: str = "0.7") -> None:

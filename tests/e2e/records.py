@@ -4,13 +4,13 @@ The ledger check is an accountant of its own: it replays all spans ever charged 
 ended, against limits that the test states in its own words, and knows nothing of how the service decides.
 """
 
-import asyncio
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
+
+from tests.e2e.waiting import to_its_end
 
 SPANS = """
 select workload_uid::text as uid, attempt, cluster_queue, flavor, resource, name, amount, borrowed, started_at, ended_at
@@ -37,9 +37,7 @@ class Records:
         self._url = url
 
     def rows(self, query: str, *arguments: Any) -> list[dict[str, Any]]:
-        """In a thread of its own, because this one may have an event loop already."""
-        with ThreadPoolExecutor(1) as thread:
-            return thread.submit(asyncio.run, self._rows(query, arguments)).result()
+        return to_its_end(self._rows(query, arguments))
 
     def value(self, query: str, *arguments: Any) -> Any:
         (row,) = self.rows(query, *arguments)

@@ -2,7 +2,7 @@
 
 import json
 
-from tests.cluster.admin import ApiError, Object
+from tests.cluster.admin import Object
 from tests.e2e.manifests import PRIORITY, flavor, job, priority_class
 from tests.e2e.waiting import eventually
 from tests.e2e.watchman import holds
@@ -193,20 +193,6 @@ def test_job_that_cannot_be_queued_any_more_does_not_run(world: World) -> None:
     assert len(world.records.spans(queue)) == 2
 
 
-def test_running_job_made_senseless_gives_its_quota_back(world: World) -> None:
-    """Its template can only change while it is suspended: its owner does both at once, and then regrets it."""
-    queue = world.open_queue("1")
-    world.submit(job("train", "main", runs_s="forever"))
-    until_pods_run(world, "train")
-    world.patch("train", SUSPEND)
-    world.submit(job("next", "main"))
-    eventually(lambda: try_to_annotate(world, "train", {SLICE_SIZE: "0"}))
-    world.until_complete("next")
-    assert world.is_suspended("train")
-    eventually(lambda: not world.workload("train"))
-    world.until_free(queue)
-
-
 def test_stopped_job_has_its_own_template_back(world: World) -> None:
     world.open_queue("1")
     queue = world.mine("main")
@@ -277,15 +263,6 @@ def annotate(world: World, name: str, annotations: dict[str, str | None]) -> Non
     world.patch(name, {"spec": {"template": template}})
 
 
-def try_to_annotate(world: World, name: str, annotations: dict[str, str | None]) -> bool:
-    """The API server refuses while the stop is not far enough."""
-    try:
-        annotate(world, name, annotations)
-    except ApiError:
-        return False
-    return True
-
-
 def until_released(world: World, queue: str, workload: str, pods: list[Object]) -> None:
     """Until the quota is free; the ledger is asked first, so pods that still hold something then are uncovered."""
     eventually(lambda: not world.records.attempt_is_open(queue, workload))
@@ -298,3 +275,31 @@ def until_pods_run(world: World, name: str) -> list[Object]:
     world.until_running(name)
     eventually(lambda: phases(world, name) == {"Running"})
     return world.pods(name)
+
+
+def test_waiting_job_is_placed_by_what_its_template_says_now(world: World) -> None:
+    """Edited to nodes that no flavor has, it is not admitted where it could not run; edited back, it is."""
+    queue = world.open_queue("1")
+    world.front.kubectl.apply(flavor(world.mine("any"), {"pool": "red"}))
+    world.submit(job("blocker", "main", runs_s="forever"))
+    world.submit(job("train", "main"))
+    world.until_running("blocker")
+    world.until_waiting("train")
+    place(world, "train", "green")
+    eventually(lambda: selector_of(world, "train") == {"pool": "green"})
+    world.end_pods("blocker")
+    eventually(lambda: "doesn't match node affinity" in world.why("train")[1])
+    place(world, "train", "red")
+    world.until_complete("train")
+    assert len(world.records.spans(queue)) == 2
+
+
+def place(world: World, name: str, pool: str) -> None:
+    world.patch(name, {"spec": {"template": {"spec": {"nodeSelector": {"pool": pool}}}}})
+
+
+def selector_of(world: World, name: str) -> dict[str, str]:
+    """As its workload has it."""
+    (pod_set,) = workload_of(world, name)["spec"]["podSets"]
+    found: dict[str, str] = pod_set["template"]["spec"].get("nodeSelector", {})
+    return found

@@ -20,7 +20,7 @@ def test_twenty_jobs_of_two_teams(world: World) -> None:
         assert gone is not None
         world.delete(dropped)
         edit(world, edited)
-        crowd.end_first()
+        crowd.end_pods(crowd.first)
         crowd.until_complete(*crowd.first, edited, *others)
     assert watchman.most["red"] == 8
     crowd.check([*crowd.first, edited, *others])

@@ -1,9 +1,7 @@
 """What everything rests on goes away and comes back: the service says so in its log, waits, and goes on by itself."""
 
-import asyncio
 import json
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -12,14 +10,9 @@ from tests.cluster.controlplane import ControlPlane
 from tests.e2e.crowd import Crowd
 from tests.e2e.installation import Installation
 from tests.e2e.manifests import job
-from tests.e2e.waiting import eventually
+from tests.e2e.waiting import eventually, to_its_end
 from tests.e2e.world import World
 from tests.postgres import Postgres
-
-
-def start(postgres: Postgres) -> None:
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(asyncio.run, postgres.start()).result()
 
 
 @pytest.fixture
@@ -61,7 +54,7 @@ def test_postgres_goes_away(
         own_postgres.crash()
         try:
             crowd.submit_rest()  # at the door nobody needs a database
-            crowd.end_first()
+            crowd.end_pods(crowd.first)
             world.until_complete(*crowd.first)
             news.until("Postgres does not answer")
             refusal = world.front.kubectl.refused(
@@ -71,7 +64,7 @@ def test_postgres_goes_away(
             if lasts_past_the_lease:
                 news.until("leading.lost")
         finally:
-            start(own_postgres)
+            to_its_end(own_postgres.start())
         crowd.until_complete(*crowd.first, *crowd.rest, within_s=60)
     crowd.check([*crowd.first, *crowd.rest])
     queue = world.front.find("clusterqueues", world.mine("alpha")) or {}
@@ -85,7 +78,7 @@ def test_all_sessions_are_thrown_out_again_and_again(world: World) -> None:
     with crowd.watched():
         crowd.submit_first()
         crowd.submit_rest()
-        crowd.end_first()
+        crowd.end_pods(crowd.first)
         for _ in range(10):
             world.records.rows(
                 "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'sluice%'"

@@ -1,8 +1,9 @@
 """How does a test wait for what another process will do? By asking again, quickly, up to a limit."""
 
+import asyncio
 import time
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 
@@ -26,9 +27,7 @@ def eventually(question: Callable[[], T | None], within_s: float = 20.0) -> T:
         time.sleep(PAUSE_S)
 
 
-def always(question: Callable[[], bool], for_s: float) -> None:
-    """Fails as soon as the answer is no."""
-    deadline = time.monotonic() + for_s
-    while time.monotonic() < deadline:
-        assert question()
-        time.sleep(PAUSE_S)
+def to_its_end(work: Coroutine[Any, Any, T]) -> T:
+    """Run it in this thread, on a loop of its own: processes started in it are tied to the life of their thread."""
+    with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+        return runner.run(work)
