@@ -10,23 +10,38 @@ The life of a workload: pending -> ``admit`` -> QuotaReserved, and Admitted once
 things happen is decided elsewhere: by ``cycle``, by ``upkeep`` and by what the cluster reports.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
+from app.core.conditions import set_condition, with_status
 from app.core.decisions import Admit, PendingReason, Preempt
-from app.core.metadata import Manifest, condition, is_true, moment, stamp, status_of
+from app.core.evictions import (
+    GATED,
+    back_off,
+    deactivate,
+    deactivate_now,
+    evict,
+    evict_deactivated,
+    new_check,
+)
+from app.core.metadata import Manifest, condition, is_true, moment, status_of
 from app.core.workloads import write_admission
 
 __all__ = [
     "admit",
+    "await_pods",
+    "back_off",
+    "block_on_gates",
     "condition",
     "deactivate",
+    "deactivate_now",
     "evict",
     "evict_deactivated",
     "finish",
     "is_true",
     "pending",
     "preempt",
+    "reclaim",
     "release",
     "requeue",
     "set_condition",
@@ -37,43 +52,18 @@ __all__ = [
 #: Only these evictions put a workload back in line at once; the others wait for somebody to lift Requeued=False.
 _REQUEUED_AT_ONCE = ("Preempted", "NodeFailures")
 
+#: Of the condition PodsReady, until all of them are for the first time.
+NOT_READY = "Not all pods are ready or succeeded"
+
+_OUT_OF_TIME = "MaximumExecutionTimeExceeded"
 _NO_RESERVATION = ("NoReservation", "The workload has no reservation")
-_MESSAGE_LIMIT = 32768
-
-
-def set_condition(
-    manifest: Manifest, kind: str, *, status: bool, reason: str, message: str, now: datetime
-) -> Manifest:
-    """Set one condition; the time of its last transition stays when its status does."""
-    old = condition(status_of(manifest), kind) or {}
-    word = "True" if status else "False"
-    new: Manifest = {
-        "type": kind,
-        "status": word,
-        "reason": reason,
-        "message": message[:_MESSAGE_LIMIT],
-        "lastTransitionTime": old["lastTransitionTime"]
-        if old.get("status") == word
-        else stamp(now),
-    }
-    generation = manifest["metadata"].get("generation")
-    if generation is not None:
-        new["observedGeneration"] = generation
-    if new == old:
-        return manifest
-    conditions = list(status_of(manifest).get("conditions") or ())
-    if old:
-        conditions[conditions.index(old)] = new
-    else:
-        conditions.append(new)
-    return _with_status(manifest, conditions=conditions)
 
 
 def admit(manifest: Manifest, decision: Admit, now: datetime) -> Manifest:
     """Reserve quota as decided, and admit at once when no check is outstanding."""
     known = {check["name"]: check for check in status_of(manifest).get("admissionChecks") or ()}
-    checks = [known.get(name) or _new_check(name, now) for name in decision.checks]
-    manifest = _with_status(
+    checks = [known.get(name) or new_check(name, now) for name in decision.checks]
+    manifest = with_status(
         manifest,
         admission=write_admission(decision.admission),
         admissionChecks=checks or None,
@@ -87,16 +77,21 @@ def admit(manifest: Manifest, decision: Admit, now: datetime) -> Manifest:
         message=f"Quota reserved in ClusterQueue {decision.cluster_queue}",
         now=now,
     )
-    for kind in ("Evicted", "Preempted"):
+    for kind in ("Evicted", "Preempted", GATED):
         manifest = _lift(manifest, kind, now)
     return sync_admitted(manifest, now)
 
 
 def sync_admitted(manifest: Manifest, now: datetime) -> Manifest:
-    """Admit a workload that holds quota as soon as all of its admission checks are ready."""
+    """Admit a workload that holds quota as soon as its admission checks are ready and its pods have places.
+
+    Once admitted it stays so: a check that is added to its queue later does not stop what runs.
+    """
     status = status_of(manifest)
+    if is_true(status, "Admitted") or not is_true(status, "QuotaReserved"):
+        return manifest
     ready = all(check.get("state") == "Ready" for check in status.get("admissionChecks") or ())
-    if is_true(status, "Admitted") or not (ready and is_true(status, "QuotaReserved")):
+    if not ready or _awaits_places(status):
         return manifest
     return set_condition(
         manifest,
@@ -128,31 +123,14 @@ def preempt(manifest: Manifest, decision: Preempt, now: datetime) -> Manifest:
     return evict(manifest, "Preempted", decision.message, now)
 
 
-def evict(
-    manifest: Manifest, reason: str, message: str, now: datetime, *, cause: str = ""
-) -> Manifest:
-    """Ask for the workload to stop. Its quota stays taken until ``release``."""
-    manifest = set_condition(
-        manifest, "Evicted", status=True, reason=reason, message=message, now=now
-    )
-    status = status_of(manifest)
-    return _with_status(
-        manifest,
-        admissionChecks=[_reset_check(check, now) for check in status.get("admissionChecks") or ()]
-        or None,
-        schedulingStats=_counted(status.get("schedulingStats") or {}, reason, cause),
-        clusterName=None,
-        nominatedClusterNames=None,
-        unhealthyNodes=None,
-    )
-
-
 def release(manifest: Manifest, now: datetime) -> Manifest:
     """The evicted workload's job has stopped: give the quota back and say whether it may queue again."""
     status = status_of(manifest)
     evicted = condition(status, "Evicted") or {}
     reason, message = evicted.get("reason", ""), evicted.get("message", "")
     manifest = _unreserved(manifest, _reason_after(reason), message, now)
+    if condition(status, "PodsReady") is not None:
+        manifest = await_pods(manifest, now)
     return set_condition(
         manifest,
         "Requeued",
@@ -170,33 +148,37 @@ def withdraw(manifest: Manifest, message: str, now: datetime) -> Manifest:
 
 def requeue(manifest: Manifest, reason: str, message: str, now: datetime) -> Manifest:
     """Let a workload queue again: its back-off is over, its queue runs again, or it was reactivated."""
-    manifest = _with_status(manifest, requeueState=_without_date(manifest))
+    manifest = with_status(manifest, requeueState=_without_date(manifest))
     return set_condition(manifest, "Requeued", status=True, reason=reason, message=message, now=now)
 
 
-def deactivate(manifest: Manifest, cause: str, message: str, now: datetime) -> Manifest:
-    """Mark a workload for deactivation by the controller; ``upkeep`` carries it out."""
+def await_pods(manifest: Manifest, now: datetime) -> Manifest:
+    """Before it starts, and once it has stopped, none of its pods is ready."""
     return set_condition(
-        manifest, "DeactivationTarget", status=True, reason=cause, message=message, now=now
+        manifest, "PodsReady", status=False, reason="WaitForStart", message=NOT_READY, now=now
     )
 
 
-def evict_deactivated(manifest: Manifest, now: datetime) -> Manifest:
-    """Evict a workload whose ``spec.active`` is false and forget its back-off."""
-    target = condition(status_of(manifest), "DeactivationTarget")
-    reason, message = "Deactivated", "The workload is deactivated"
-    if target is not None and target["status"] == "True":
-        reason = f"DeactivatedDueTo{target['reason']}"
-        message = f"{message} due to {target['message'][:1].lower()}{target['message'][1:]}"
-    kept = [
-        one
-        for one in status_of(manifest).get("conditions") or ()
-        if one["type"] != "DeactivationTarget"
-    ]
-    manifest = _with_status(manifest, conditions=kept, requeueState=None)
-    if not is_true(status_of(manifest), "QuotaReserved"):
-        manifest = pending(manifest, PendingReason.DEACTIVATED, message, now)
-    return evict(manifest, reason, message, now)
+def block_on_gates(manifest: Manifest, message: str, now: datetime) -> Manifest:
+    """It could run after preempting others, and a closed gate forbids that."""
+    return set_condition(
+        manifest, GATED, status=True, reason="PreemptionGated", message=message, now=now
+    )
+
+
+def reclaim(manifest: Manifest, done: Mapping[str, int]) -> Manifest:
+    """So many pods of each set will not be needed again: they give their quota back.
+
+    While quota is held the numbers only grow, whatever a late report says, and never beyond the set.
+    """
+    status, sizes = status_of(manifest), _sizes(manifest)
+    before = {one["name"]: int(one["count"]) for one in status.get("reclaimablePods") or ()}
+    floor = before if status.get("admission") else {}
+    counts = {
+        name: min(max(done.get(name, 0), floor.get(name, 0)), size) for name, size in sizes.items()
+    }
+    pods = [{"name": name, "count": count} for name, count in counts.items() if count]
+    return with_status(manifest, reclaimablePods=pods or None)
 
 
 def finish(manifest: Manifest, reason: str, message: str, now: datetime) -> Manifest:
@@ -206,21 +188,16 @@ def finish(manifest: Manifest, reason: str, message: str, now: datetime) -> Mani
     return set_condition(manifest, "Finished", status=True, reason=reason, message=message, now=now)
 
 
-def _with_status(manifest: Manifest, **changes: Any) -> Manifest:
-    """Replace status fields; None removes one. The same object comes back when nothing differs."""
-    old = status_of(manifest)
-    new = {key: value for key, value in {**old, **changes}.items() if value is not None}
-    return manifest if new == old else {**manifest, "status": new}
-
-
 def _unreserved(manifest: Manifest, reason: str, message: str, now: datetime) -> Manifest:
     status = status_of(manifest)
     admitted = condition(status, "Admitted")
     was_admitted = admitted is not None and admitted["status"] == "True"
     spent = int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
-    if admitted is not None and was_admitted:
+    if _ran_out_of_time(status):
+        spent = 0  # whoever lets it run again gives it all of its time again
+    elif admitted is not None and was_admitted:
         spent += int((now - moment(admitted["lastTransitionTime"])).total_seconds())
-    manifest = _with_status(
+    manifest = with_status(
         manifest, admission=None, accumulatedPastExecutionTimeSeconds=spent or None
     )
     manifest = set_condition(
@@ -230,6 +207,22 @@ def _unreserved(manifest: Manifest, reason: str, message: str, now: datetime) ->
         return manifest
     why, text = _NO_RESERVATION
     return set_condition(manifest, "Admitted", status=False, reason=why, message=text, now=now)
+
+
+def _ran_out_of_time(status: Manifest) -> bool:
+    evicted = condition(status, "Evicted") or {}
+    return str(evicted.get("reason", "")).endswith(_OUT_OF_TIME)
+
+
+def _awaits_places(status: Manifest) -> bool:
+    """Some pod set gets its places only in a second pass, and that has not come."""
+    assignments = (status.get("admission") or {}).get("podSetAssignments") or ()
+    return any(one.get("delayedTopologyRequest") == "Pending" for one in assignments)
+
+
+def _sizes(manifest: Manifest) -> dict[str, int]:
+    pod_sets = manifest.get("spec", {}).get("podSets") or ()
+    return {one.get("name") or "main": int(one.get("count", 1)) for one in pod_sets}
 
 
 def _reason_after(eviction: str) -> PendingReason:
@@ -252,33 +245,6 @@ def _lift(manifest: Manifest, kind: str, now: datetime) -> Manifest:
         message=f"Previously: {old['message']}",
         now=now,
     )
-
-
-def _new_check(name: str, now: datetime) -> Manifest:
-    return {"name": name, "state": "Pending", "lastTransitionTime": stamp(now), "message": ""}
-
-
-def _reset_check(check: Manifest, now: datetime) -> Manifest:
-    """An eviction makes every check start over; only an asked-for retry counts as one."""
-    if check.get("state") == "Pending":
-        return check
-    fresh = _new_check(check["name"], now) | {"message": "Reset to Pending after eviction"}
-    if "requeueAfterSeconds" in check:
-        fresh["requeueAfterSeconds"] = check["requeueAfterSeconds"]
-    if check.get("state") == "Retry":
-        fresh["retryCount"] = int(check.get("retryCount") or 0) + 1
-    return fresh
-
-
-def _counted(stats: Manifest, reason: str, cause: str) -> Manifest:
-    evictions = [dict(one) for one in stats.get("evictions") or ()]
-    for one in evictions:
-        if (one["reason"], one.get("underlyingCause", "")) == (reason, cause):
-            one["count"] += 1
-            break
-    else:
-        evictions.append({"reason": reason, "underlyingCause": cause, "count": 1})
-    return {**stats, "evictions": evictions}
 
 
 def _without_date(manifest: Manifest) -> Manifest | None:
