@@ -27,7 +27,6 @@ _CLUSTER_SCOPED = {
     "Topology",
     "Node",
 }
-_UNKNOWN_TO_THE_CORE = {"Node"}
 _MOST_CYCLES = 150
 _QUIET_CYCLES = 8
 
@@ -56,11 +55,10 @@ class World:
         self.is_delayed = (scenario.get("config") or {}).get("evictions") == "delayed"
         self.manifests: dict[tuple[str, str], Manifest] = {}
         self.record = Record()
-        self.stopping: dict[str, int] = {}  # uid -> cycles seen since it was evicted
+        self.is_quiet = False  # did the last settling end by itself?
         for manifest in scenario["objects"]:
             self.manifests[_identity(manifest)] = manifest
-        known = [m for m in scenario["objects"] if m["kind"] not in _UNKNOWN_TO_THE_CORE]
-        nouns = [parse(manifest) for manifest in known]
+        nouns = [parse(manifest) for manifest in scenario["objects"]]
         self.image = Image.load(nouns, to_the_letter=to_the_letter)
         self._controllers()
 
@@ -75,8 +73,10 @@ class World:
 
     def _do_settle(self, _: dict[str, Any]) -> None:
         quiet, before = 0, self._visible()
+        self.is_quiet = False
         for _cycle in range(_MOST_CYCLES):
             if quiet == _QUIET_CYCLES or not self._has_work():
+                self.is_quiet = True
                 return
             self._cycle()
             after = self._visible()
@@ -188,8 +188,7 @@ class World:
 
     def _store(self, manifest: Manifest) -> None:
         self.manifests[_identity(manifest)] = manifest
-        if manifest["kind"] not in _UNKNOWN_TO_THE_CORE:
-            self.image.put(parse(manifest))
+        self.image.put(parse(manifest))
 
     def _has_work(self) -> bool:
         return bool(self.image.heads())
