@@ -7,7 +7,7 @@ the queue's quotas, as Kueue reports it; reservation and usage differ only while
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -127,7 +127,8 @@ def _cluster_queue(
 ) -> Facts:
     reason = image.why_inactive(queue.name)
     words = "Can admit new workloads" if reason is None else _WORDS.get(reason, reason)
-    return _facts((reason is None, reason or "Ready", words), queue, pending, holdings)
+    active = (reason is None, reason or "Ready", words)
+    return _facts(active, pending, holdings, lambda held: _borrowing(queue, held))
 
 
 def _local_queue(image: Image, local: LocalQueue, pending: int, holdings: list[Holding]) -> Facts:
@@ -140,14 +141,14 @@ def _local_queue(image: Image, local: LocalQueue, pending: int, holdings: list[H
         active = (False, "ClusterQueueIsInactive", "Can't submit new workloads to clusterQueue")
     else:
         active = (True, "Ready", "Can submit new workloads to localQueue")
-    return _facts(active, queue, pending, holdings)
+    return _facts(active, pending, holdings, lambda held: _flavors(queue, held))
 
 
 def _facts(
     active: tuple[bool, str, str],
-    queue: ClusterQueue | None,
     pending: int,
     holdings: list[Holding],
+    usage: Callable[[Sequence[Holding]], list[Manifest]],
 ) -> Facts:
     admitted = [one for one in holdings if one.workload.admitted]
     return Facts(
@@ -157,39 +158,50 @@ def _facts(
             "reservingWorkloads": len(holdings),
             "admittedWorkloads": len(admitted),
         },
-        reservation=_flavors(queue, holdings),
-        usage=_flavors(queue, admitted),
+        reservation=usage(holdings),
+        usage=usage(admitted),
     )
 
 
-def _flavors(queue: ClusterQueue | None, holdings: Iterable[Holding]) -> list[Manifest]:
+def _borrowing(queue: ClusterQueue, holdings: Sequence[Holding]) -> list[Manifest]:
+    """Usage with what of it is borrowed; only a ClusterQueue has quota of its own to compare with."""
+    used = _used(holdings)
+    usage = _flavors(queue, holdings)
+    for flavor in usage:
+        for resource in flavor["resources"]:
+            fr = FlavorResource(flavor["name"], resource["name"])
+            quota = queue.quotas.get(fr)
+            over = used.get(fr, 0) - quota.nominal if quota and queue.cohort else 0
+            resource["borrowed"] = resources.written(fr.resource, max(0, over))
+    return usage
+
+
+def _flavors(queue: ClusterQueue | None, holdings: Sequence[Holding]) -> list[Manifest]:
     if queue is None:
         return []
-    used: dict[FlavorResource, int] = {}
-    for holding in holdings:
-        for fr, amount in holding.usage.items():
-            used[fr] = used.get(fr, 0) + amount
+    used = _used(holdings)
     return [
         {
             "name": flavor,
-            "resources": [_resource(queue, used, flavor, name) for name in group.resources],
+            "resources": [
+                {
+                    "name": name,
+                    "total": resources.written(name, used.get(FlavorResource(flavor, name), 0)),
+                }
+                for name in group.resources
+            ],
         }
         for group in queue.groups
         for flavor in group.flavors
     ]
 
 
-def _resource(
-    queue: ClusterQueue, used: Mapping[FlavorResource, int], flavor: str, name: str
-) -> Manifest:
-    fr = FlavorResource(flavor, name)
-    total, quota = used.get(fr, 0), queue.quotas.get(fr)
-    borrowed = max(0, total - quota.nominal) if quota and queue.cohort else 0
-    return {
-        "name": name,
-        "total": resources.written(name, total),
-        "borrowed": resources.written(name, borrowed),
-    }
+def _used(holdings: Iterable[Holding]) -> dict[FlavorResource, int]:
+    used: dict[FlavorResource, int] = {}
+    for holding in holdings:
+        for fr, amount in holding.usage.items():
+            used[fr] = used.get(fr, 0) + amount
+    return used
 
 
 def _waits(workload: Workload) -> bool:

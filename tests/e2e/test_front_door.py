@@ -141,4 +141,4 @@ def test_queues_of_other_namespaces_are_none_of_ours(world: World) -> None:
     world.front.kubectl.apply(local_queue(elsewhere, "theirs", queue))
     world.submit(job("train", "theirs"))
     world.until_waiting("train")
-    assert "theirs" in world.why("train")[1]
+    eventually(lambda: world.why("train")[1] == "LocalQueue theirs doesn't exist")

@@ -146,7 +146,7 @@ def test_running_job_that_grows_beyond_its_quota_waits(world: World) -> None:
     world.until_waiting("train")
     eventually(lambda: not world.pods("train"))
     world.until_free(queue)
-    assert "insufficient quota" in world.why("train")[1]
+    eventually(lambda: "insufficient quota" in world.why("train")[1])
 
 
 def test_waiting_job_takes_its_wishes_back(world: World) -> None:

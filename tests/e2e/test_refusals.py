@@ -32,8 +32,12 @@ def test_queue_in_front_of_nothing(world: World) -> None:
     world.submit(job("train", "main"))
     words = f"ClusterQueue {missing} doesn't exist"
     eventually(lambda: words in world.why("train")[1])
-    found = world.front.find("localqueues", "main", world.namespace) or {}
-    assert condition(found, "Active")["reason"] == "ClusterQueueDoesNotExist"
+
+    def is_known_to_lead_nowhere() -> bool:
+        found = world.front.find("localqueues", "main", world.namespace) or {}
+        return condition(found, "Active").get("reason") == "ClusterQueueDoesNotExist"
+
+    eventually(is_known_to_lead_nowhere)
     world.front.kubectl.apply(
         flavor(world.mine("any")), cluster_queue(missing, {world.mine("any"): "1"})
     )
@@ -45,7 +49,7 @@ def test_workload_that_can_never_fit_lets_others_pass(world: World) -> None:
     world.submit(job("huge", "main", pods=3))
     world.submit(job("small", "main"))
     world.until_complete("small")
-    reason, message = world.why("huge")
+    reason, message = eventually(lambda: world.why("huge"))
     assert "insufficient quota for cpu in flavor" in message
     told(world, "huge", reason, "insufficient quota for cpu in flavor")
     assert world.is_suspended("huge")

@@ -137,12 +137,10 @@ class World:
         eventually(all_run, within_s)
 
     def until_waiting(self, *jobs: str, within_s: float = 20.0) -> None:
-        """Suspended, known, and told why it waits."""
+        """Suspended, known and not admitted."""
 
         def all_wait() -> bool:
-            return all(self.is_suspended(one) and self.why(one)[0] for one in jobs) and not any(
-                self._is_admitted(one) for one in jobs
-            )
+            return all(self.is_suspended(one) and self._waits(one) for one in jobs)
 
         eventually(all_wait, within_s)
 
@@ -163,6 +161,10 @@ class World:
     def until_free(self, queue: str, within_s: float = 10.0) -> None:
         """Nothing is charged to the ClusterQueue."""
         eventually(lambda: all(span["ended_at"] for span in self.records.spans(queue)), within_s)
+
+    def _waits(self, job: str) -> bool:
+        found = self.workload(job)
+        return found is not None and not (found.get("status") or {}).get("admission")
 
     def _is_admitted(self, job: str) -> bool:
         found = self.workload(job)
