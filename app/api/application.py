@@ -19,6 +19,7 @@ from app.api.watch_cache import WatchCache
 from app.apiserver.application import build_app
 from app.apiserver.context import Server
 from app.apiserver.registry import Registry
+from app.core.policy import DEFAULT, Policy
 from app.errors import Unavailable
 from app.store.session import Database
 
@@ -43,6 +44,7 @@ def front_door(
     database: Database,
     clock: Callable[[], datetime],
     beside: Callable[[HasQueue], Sequence[BaseRoute]] = lambda _: (),
+    policy: Policy = DEFAULT,
 ) -> FrontDoor:
     """`beside` gives further routes; they come first and authenticate by themselves, if they do."""
     patience, stopping = Patience(), asyncio.Event()
@@ -61,7 +63,7 @@ def front_door(
 
     server = Server(
         registry=Registry(KINDS),
-        storage=PostgresStorage(database, cache, patience),
+        storage=PostgresStorage(database, cache, patience, policy),
         authenticate=access.authenticate,
         authorize=access.authorize,
         ready=ready,

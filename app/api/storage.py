@@ -8,6 +8,7 @@ from app.api.watch_cache import WatchCache
 from app.apiserver.kinds import Kind
 from app.apiserver.storage import Change, Listing, User, WatchBatch
 from app.core.manifests import Manifest
+from app.core.policy import Policy
 from app.intake.objects import change_object
 from app.store.audit import Actor
 from app.store.session import Database
@@ -20,6 +21,7 @@ class PostgresStorage:
     database: Database
     cache: WatchCache
     patience: Patience
+    policy: Policy
 
     async def get(self, kind: Kind, namespace: str | None, name: str) -> Manifest | None:
         return await self.cache.get(kind.kind, namespace, name)
@@ -43,6 +45,7 @@ class PostgresStorage:
                 (kind.kind, namespace, name),
                 change,
                 actor=Actor("user", user.name),
+                policy=self.policy,
                 dry_run=dry_run,
             )
         )

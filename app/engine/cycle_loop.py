@@ -46,6 +46,7 @@ class CycleLoop:
     notices: Notices
     following: Following = field(init=False)
     _own: dict[str, int] = field(default_factory=dict)
+    _clock_seen_at: float = float("-inf")
 
     def __post_init__(self) -> None:
         self.following = Following(self.database)
@@ -63,6 +64,7 @@ class CycleLoop:
         moved = await self.following.catch_up()
         if moved:
             self.moved()
+        await self._watch_the_clock()
         moved = await self._move_on() or moved
         return await self._schedule() or moved
 
@@ -75,9 +77,17 @@ class CycleLoop:
             async with asyncio.timeout(NAP_S):
                 await self.wake.wait()
         except TimeoutError:
-            async with self.database.read() as tx:
-                for row in await workloads.due_deadlines(tx, now=self.clock()):
-                    self.following.touched[row.manifest["metadata"]["uid"]] = None
+            return
+
+    async def _watch_the_clock(self) -> None:
+        """Workloads whose deadline has passed are looked at; once a nap, however busy the loop is."""
+        time = asyncio.get_running_loop().time()
+        if time - self._clock_seen_at < NAP_S:
+            return
+        self._clock_seen_at = time
+        async with self.database.read() as tx:
+            for row in await workloads.due_deadlines(tx, now=self.clock()):
+                self.following.touched[row.manifest["metadata"]["uid"]] = None
 
     async def _move_on(self) -> bool:
         """Steps of workloads' lives that are due and need no decision about quota."""
@@ -87,9 +97,9 @@ class CycleLoop:
         following.touched = {}
         async with self.database.read() as tx:
             rows = await workloads.by_uids(tx, touched) if touched else ()
-        manifests = [*changed.values(), *(row.manifest for row in rows)]
-        found = (writes.moved_on(manifest, self._image, at) for manifest in manifests)
-        steps = [write for write in found if write is not None]
+        seen = (writes.moved_on(manifest, self._image, at) for manifest in changed.values())
+        known = (writes.looked_at(row, self._image, at) for row in rows)
+        steps = [write for write in (*seen, *known) if write is not None]
         if not steps:
             return False
         outcome = await self._commit(steps)
@@ -161,7 +171,7 @@ class CycleLoop:
                 self.notices.waiting(rows[one.uid].manifest, one.explanation, result.at)
 
     def _moment(self) -> Moment:
-        return Moment(epoch=self.lease.epoch, now=self.clock())
+        return Moment(epoch=self.lease.epoch, policy=self.policy, now=self.clock())
 
 
 def is_unfinished(cursor: Cursor) -> bool:

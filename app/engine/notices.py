@@ -24,6 +24,10 @@ class Notices:
     def stopped(self, job: Manifest, why: str, now: datetime) -> None:
         self.recorder.say(JobRef.of(job), "Stopped", why or "The workload is not admitted", now)
 
+    def cleared_away(self, job: Manifest, workload: str, now: datetime) -> None:
+        words = f"Deleted after its workload {workload} had been deactivated for long enough"
+        self.recorder.say(JobRef.of(job), "Deleted", words, now)
+
     def refused(self, job: Manifest, reason: str, why: str, now: datetime) -> None:
         self.recorder.say(JobRef.of(job), reason, why, now, warning=True)
 

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from app.core import lifecycle, upkeep
+from app.core import deadlines, lifecycle, upkeep
 from app.core.decisions import Admit, CycleResult, Pending, Preempt
 from app.core.image import Image
 from app.core.manifests import Manifest
 from app.core.metadata import is_deleting, spec_of, status_of
+from app.core.policy import Policy
 from app.core.resources import FlavorResource
-from app.intake.workloads import decide, runs, state_of, tracked
+from app.intake.workloads import decide, must_act, state_of, tracked
 from app.store.admission import CycleWrite
 from app.store.decisions import Conclusion
 from app.store.ledger import Charge
@@ -26,15 +27,16 @@ WORKLOAD_DELETED = "WorkloadDeleted"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """The leader's epoch and the time of this round."""
+    """The leader's epoch, the rules it plays by and the time of this round."""
 
     epoch: int
+    policy: Policy
     now: datetime
 
 
 def moved_on(manifest: Manifest, image: Image, at: Moment) -> CycleWrite | None:
     """What the controllers would do to this workload now, if anything."""
-    wanted = upkeep.advance(manifest, image, at.now)
+    wanted = upkeep.advance(manifest, image, at.now, at.policy)
     if is_deleting(wanted) and state_of(wanted) == "admitted":
         words = "The workload was deleted"
         wanted = lifecycle.evict(wanted, WORKLOAD_DELETED, words, at.now)
@@ -43,6 +45,35 @@ def moved_on(manifest: Manifest, image: Image, at: Moment) -> CycleWrite | None:
     if spec_of(wanted) is not spec_of(manifest):
         wanted = _next_generation(wanted)
     return _write(manifest, wanted, at)
+
+
+def looked_at(row: StoredWorkload, image: Image, at: Moment) -> CycleWrite | None:
+    """Like `moved_on` for a whole row, whose next deadline may be over, or be told by an older policy.
+
+    A deadline that is over and changed nothing leaves: some event has to come first. The job of a workload that was
+    deactivated long enough ago is left to sync.
+    """
+    write = moved_on(row.manifest, image, at)
+    if write is not None:
+        return write
+    deadline = deadlines.next_look_at(row.manifest, at.policy)
+    is_over = deadline is not None and deadline <= at.now
+    expires = is_over and _has_idle_job(row.tracking)
+    wanted = None if is_over else deadline
+    if row.tracking.next_deadline_at == wanted and not expires:
+        return None
+
+    def retrack(tracking: Tracking) -> Tracking:
+        moved = replace(tracking, next_deadline_at=wanted)
+        return decide(moved, at.epoch) if expires else moved
+
+    return CycleWrite(manifest=row.manifest, expects=row.tracking.state, track=retrack)
+
+
+def _has_idle_job(tracking: Tracking) -> bool:
+    """Out of line, with a job that nothing is to be done about."""
+    is_settled = tracking.decided_version == tracking.synced_version
+    return tracking.state == "inactive" and tracking.job is not None and is_settled
 
 
 def decided(
@@ -68,8 +99,8 @@ def _write(old: Manifest, new: Manifest, at: Moment) -> CycleWrite:
 
 def _retrack(old: Manifest, new: Manifest, at: Moment) -> Retrack:
     def retrack(tracking: Tracking) -> Tracking:
-        moved = tracked(new, tracking)
-        return decide(moved, at.epoch) if runs(old) != runs(new) else moved
+        moved = tracked(new, tracking, at.policy)
+        return decide(moved, at.epoch) if must_act(old, new) else moved
 
     return retrack
 
@@ -78,6 +109,8 @@ def _admission(
     one: Admit, row: StoredWorkload, charges: tuple[Charge, ...], at: Moment
 ) -> CycleWrite:
     manifest = lifecycle.admit(row.manifest, one, at.now)
+    if at.policy.pods_ready is not None:
+        manifest = lifecycle.await_pods(manifest, at.now)
     carry = _retrack(row.manifest, manifest, at)
 
     def retrack(tracking: Tracking) -> Tracking:

@@ -9,9 +9,10 @@ from collections.abc import Callable
 
 from app.core.manifests import Manifest
 from app.core.metadata import spec_of
+from app.core.policy import Policy
 from app.errors import FieldError, Invalid
 from app.intake.kinds.cohort import cohort_cycle
-from app.intake.workloads import decide, runs, tracked
+from app.intake.workloads import decide, must_act, tracked
 from app.store.audit import Actor
 from app.store.roots import hold_edits
 from app.store.session import Database, WriteTx
@@ -26,6 +27,7 @@ async def change_object(
     change: Change,
     *,
     actor: Actor,
+    policy: Policy,
     dry_run: bool,
 ) -> Manifest | None:
     """Store what `change` makes of the object at `place` (kind, namespace, name).
@@ -46,7 +48,7 @@ async def change_object(
             return None
         if kind == "Cohort":
             await _refuse_cycle(tx, new)
-        tx.put(new, _tracking(stored, new) if kind == "Workload" else None)
+        tx.put(new, _tracking(stored, new, policy) if kind == "Workload" else None)
         return None
 
     unchanged, tx = await database.run(actor, work, dry_run=dry_run)
@@ -73,10 +75,10 @@ async def _refuse_cycle(tx: WriteTx, cohort: Manifest) -> None:
         )
 
 
-def _tracking(stored: Stored | None, new: Manifest) -> Tracking:
+def _tracking(stored: Stored | None, new: Manifest, policy: Policy) -> Tracking:
     """A client may give a reservation back, deactivate or finish; its row follows."""
     before = stored.tracking if stored and stored.tracking else Tracking()
-    after = tracked(new, before)
-    if stored and runs(stored.manifest) != runs(new):
+    after = tracked(new, before, policy)
+    if stored and must_act(stored.manifest, new):
         return decide(after, after.epoch)
     return after

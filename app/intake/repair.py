@@ -25,9 +25,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.core import lifecycle
+from app.core import lifecycle, pods_ready
 from app.core.manifests import Manifest
 from app.core.metadata import spec_of, status_of
+from app.core.policy import DEFAULT, Policy
 from app.intake.kinds.metadata import IN_USE
 from app.intake.kinds.workload import WORKLOAD
 from app.intake.workloads import decide, runs, tracked
@@ -65,6 +66,7 @@ class Repair:
     now: datetime
     priority_of: Callable[[Manifest], int]
     """The number that a `priorityClassRef` stands for."""
+    policy: Policy = DEFAULT
 
     def enlist(self, job: Manifest, uid: str, created_at: datetime) -> Row:
         """A workload for a job that has none. Raises Invalid for a job that no workload can stand for.
@@ -88,6 +90,7 @@ class Repair:
                 job=observed(facts),
                 template=self.adapter.original(job) if _untouched(facts) else None,
             ),
+            self.policy,
         )
         return manifest, tracking if _untouched(facts) else decide(tracking, self.epoch)
 
@@ -112,15 +115,11 @@ class Repair:
 
     def deactivate(self, row: StoredWorkload, why: str) -> Row:
         """Take an admitted workload whose job cannot start out of line, with the reason in its status."""
-        manifest = lifecycle.deactivate(row.manifest, JOB_REFUSED, why, self.now)
+        manifest = lifecycle.deactivate_now(row.manifest, JOB_REFUSED, why, self.now)
         metadata = manifest["metadata"]
-        manifest = {
-            **manifest,
-            "metadata": {**metadata, "generation": metadata.get("generation", 1) + 1},
-            "spec": {**spec_of(manifest), "active": False},
-        }
-        manifest = lifecycle.evict_deactivated(manifest, self.now)
-        return manifest, decide(tracked(manifest, row.tracking), self.epoch)
+        grown = {**metadata, "generation": metadata.get("generation", 1) + 1}
+        manifest = {**manifest, "metadata": grown}
+        return manifest, decide(self._tracked(manifest, row.tracking), self.epoch)
 
     def release(self, job: Manifest, row: StoredWorkload) -> Row:
         """The job of an evicted workload has stopped: the quota is free, and it waits for its turn again."""
@@ -129,21 +128,22 @@ class Repair:
         if evicted.get("reason") in REQUEUED:
             words = evicted["reason"], evicted.get("message", "")
             manifest = lifecycle.requeue(manifest, *words, self.now)
-        manifest = self._follow(job, manifest)
+        facts = self.adapter.facts(job)
+        manifest = self._reclaim(self._follow(job, manifest), facts)
         tracking = dataclasses.replace(
             row.tracking,
             synced_version=row.tracking.decided_version,
-            job=observed(self.adapter.facts(job)),
+            job=observed(facts),
             template=self.adapter.original(job),
         )
-        return manifest, tracked(manifest, tracking)
+        return manifest, self._tracked(manifest, tracking)
 
     def _finished(self, manifest: Manifest, tracking: Tracking, facts: JobFacts) -> Row:
         reason = "Succeeded" if facts.succeeded else "Failed"
         message = facts.message or f"The job ended: {reason}"
         ended = lifecycle.finish(manifest, reason, message, self.now)
         done = dataclasses.replace(tracking, synced_version=tracking.decided_version)
-        return ended, tracked(ended, done)
+        return ended, self._tracked(ended, done)
 
     def _admitted(
         self, job: Manifest, facts: JobFacts, manifest: Manifest, tracking: Tracking
@@ -153,7 +153,8 @@ class Repair:
             return self._evicted(manifest, tracking, JOB_CHANGED, words)
         if facts.attempt == tracking.attempt:
             if not facts.suspended:
-                return manifest, tracking
+                reported = self._report(manifest, facts)
+                return reported, self._tracked(reported, tracking)
             words = "The job was suspended by its owner"
             return self._evicted(manifest, tracking, JOB_SUSPENDED, words)
         settled = tracking.decided_version == tracking.synced_version
@@ -162,16 +163,30 @@ class Repair:
     def _waiting(
         self, job: Manifest, facts: JobFacts, manifest: Manifest, tracking: Tracking
     ) -> Row:
-        manifest = self._follow(job, manifest)
+        manifest = self._reclaim(self._follow(job, manifest), facts)
         if _untouched(facts):
             tracking = dataclasses.replace(tracking, template=self.adapter.original(job))
         elif tracking.decided_version == tracking.synced_version:
             tracking = decide(tracking, self.epoch)
-        return manifest, tracked(manifest, tracking)
+        return manifest, self._tracked(manifest, tracking)
+
+    def _report(self, manifest: Manifest, facts: JobFacts) -> Manifest:
+        """What the running job says of its pods: whether all are ready, and which are done for good."""
+        if self.policy.pods_ready is not None:
+            manifest = pods_ready.observe(manifest, ready=facts.ready, now=self.now)
+        return self._reclaim(manifest, facts)
+
+    def _reclaim(self, manifest: Manifest, facts: JobFacts) -> Manifest:
+        if not self.policy.reclaimable_pods:
+            return manifest
+        return lifecycle.reclaim(manifest, dict(facts.reclaimable))
+
+    def _tracked(self, manifest: Manifest, tracking: Tracking) -> Tracking:
+        return tracked(manifest, tracking, self.policy)
 
     def _evicted(self, manifest: Manifest, tracking: Tracking, reason: str, message: str) -> Row:
         evicted = lifecycle.evict(manifest, reason, message, self.now)
-        return evicted, decide(tracked(evicted, tracking), self.epoch)
+        return evicted, decide(self._tracked(evicted, tracking), self.epoch)
 
     def _follow(self, job: Manifest, manifest: Manifest) -> Manifest:
         """The workload with what the job asks for now; the very same one when it asked for that already."""

@@ -5,11 +5,12 @@ a workload computes them here. Charged are exactly the workloads whose status ho
 """
 
 import dataclasses
-from datetime import datetime, timedelta
 
-from app.core.lifecycle import condition, is_true
+from app.core.deadlines import next_look_at
+from app.core.lifecycle import is_true
 from app.core.manifests import Manifest
-from app.core.metadata import moment, spec_of, status_of
+from app.core.metadata import spec_of, status_of
+from app.core.policy import Policy
 from app.store.tracking import State, Tracking
 
 
@@ -28,27 +29,19 @@ def runs(manifest: Manifest) -> bool:
     return is_true(status, "Admitted") and state_of(manifest) == "admitted"
 
 
-def deadline_of(manifest: Manifest) -> datetime | None:
-    """When to look at it again though nothing happens: its back-off ends, or its time to run is over."""
-    status, state = status_of(manifest), state_of(manifest)
-    if state == "pending":
-        requeue_at = (status.get("requeueState") or {}).get("requeueAt")
-        return moment(requeue_at) if requeue_at else None
-    most = spec_of(manifest).get("maximumExecutionTimeSeconds")
-    admitted = condition(status, "Admitted")
-    if state != "admitted" or most is None or admitted is None or admitted["status"] != "True":
-        return None
-    spent = int(status.get("accumulatedPastExecutionTimeSeconds") or 0)
-    return moment(admitted["lastTransitionTime"]) + timedelta(seconds=most - spent)
-
-
-def tracked(manifest: Manifest, tracking: Tracking) -> Tracking:
+def tracked(manifest: Manifest, tracking: Tracking, policy: Policy) -> Tracking:
     """`tracking` with what `manifest` says of it; what is gone stays gone."""
     if tracking.state == "gone":
         return tracking
     return dataclasses.replace(
-        tracking, state=state_of(manifest), next_deadline_at=deadline_of(manifest)
+        tracking, state=state_of(manifest), next_deadline_at=next_look_at(manifest, policy)
     )
+
+
+def must_act(before: Manifest, after: Manifest) -> bool:
+    """Whether the job has to be touched: it begins or ceases to run, or is to be seen stopped for its quota."""
+    is_leaving = state_of(after) == "evicting" and state_of(before) != "evicting"
+    return is_leaving or runs(before) != runs(after)
 
 
 def decide(tracking: Tracking, epoch: int) -> Tracking:
