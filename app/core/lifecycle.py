@@ -183,8 +183,6 @@ def reclaim(manifest: Manifest, done: Mapping[str, int]) -> Manifest:
 
 def finish(manifest: Manifest, reason: str, message: str, now: datetime) -> Manifest:
     """The job has ended, well or not; the first ending counts."""
-    if is_true(status_of(manifest), "Finished"):
-        return manifest
     return set_condition(manifest, "Finished", status=True, reason=reason, message=message, now=now)
 
 

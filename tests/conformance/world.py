@@ -49,9 +49,15 @@ def policy_of(config: dict[str, Any] | None) -> Policy:
 
 
 class World:
-    def __init__(self, scenario: dict[str, Any], *, to_the_letter: bool = True) -> None:
+    def __init__(
+        self,
+        scenario: dict[str, Any],
+        *,
+        to_the_letter: bool = True,
+        policy: Policy | None = None,
+    ) -> None:
         self.now: datetime = moment(scenario["now"])
-        self.policy = policy_of(scenario.get("config"))
+        self.policy = policy or policy_of(scenario.get("config"))
         self.is_delayed = (scenario.get("config") or {}).get("evictions") == "delayed"
         self.manifests: dict[tuple[str, str], Manifest] = {}
         self.record = Record()
@@ -169,7 +175,7 @@ class World:
         while is_busy:
             is_busy = False
             for manifest in self.workloads():
-                new = advance(manifest, self.image, self.now)
+                new = advance(manifest, self.image, self.now, self.policy)
                 self._note_eviction(manifest, new)
                 if not self.is_delayed and self.is_stopping(new):
                     new = lifecycle.release(new, self.now)

@@ -14,14 +14,14 @@ F   `test_flavors`              01 02 05 06 08 09 10; half: 12 (adapter restores
 C   `test_cohorts`              01 03 06 08
 S   `test_fair_sharing`         05
 A   `test_partial_admission`    02 04
-R   `test_requeueing`           01 08 11 12
+R   `test_requeueing`           01 02 04 08 11 12
 L   `test_queue_lifecycle`      01 03 05 07 12
 N   `test_quantities`           04 05 08 09
 K   `test_clocks`               01
 ==  ==========================  ================================================================================
 
 Not shown by a core, and where they belong: F-11 (start patch) to the job adapters; S-08, S-09 and S-12 to usage-based
-fair sharing, R-02, R-04 and R-10 to readiness timeouts, the LimitRange part of N-09 to LimitRanges; R-06 (owners that
+fair sharing, R-10 to the second pass of placement, the LimitRange part of N-09 to LimitRanges; R-06 (owners that
 recreate) to the engine; L-02 (status while terminating) to the engine's statuses; N-13 and N-17 (names, NUL bytes) to
 intake and store; K-04 (lease clocks) and K-05 (cursors on time) to the store; multi-cluster, webhook, database and
 leadership entries to their own tests.

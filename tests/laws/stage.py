@@ -13,7 +13,7 @@ from app.core.cycle import schedule
 from app.core.decisions import CycleResult
 from app.core.manifests import Manifest, parse
 from app.core.metadata import condition, name_of, spec_of, stamp, status_of
-from app.core.policy import FairStrategy, Policy
+from app.core.policy import FairStrategy, PodsReady, Policy
 from app.core.resources import FlavorResource
 from tests.conformance.world import World
 from tests.laws import checks
@@ -34,6 +34,7 @@ class Stage(World):
         fair: Sequence[FairStrategy] | None = None,
         stopping: str = AT_ONCE,
         overbook: bool = False,
+        patience: PodsReady | None = None,
         watched: bool = True,
     ) -> None:
         self.stopping_takes = stopping
@@ -43,11 +44,12 @@ class Stage(World):
         self.last = CycleResult(at=NOW)
         config = {} if stopping == AT_ONCE else {"evictions": "delayed"}
         scenario = {"now": stamp(NOW), "config": config, "objects": list(_flat(manifests))}
-        super().__init__(scenario, to_the_letter=False)
-        self.policy = Policy(
+        policy = Policy(
             fair_sharing=None if fair is None else tuple(fair),
             never_overbook=not overbook,
+            pods_ready=patience,
         )
+        super().__init__(scenario, to_the_letter=False, policy=policy)
         self._checked()
 
     # Steps
