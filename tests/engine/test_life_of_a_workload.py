@@ -7,7 +7,7 @@ import pytest
 from app.core.policy import PodsReady, Policy, Requeuing, Retention
 from app.store.session import Database
 from tests.engine.stage import NOW, Stage
-from tests.unit.core.builders import cluster_queue, flavor, local_queue
+from tests.builders import cluster_queue, flavor, local_queue
 
 LIMIT = Policy(pods_ready=PodsReady(timeout=timedelta(seconds=100), requeuing=Requeuing(limit=1)))
 

@@ -6,8 +6,8 @@ from typing import Any
 from app.core.manifests import Manifest
 from app.core.metadata import stamp
 from app.core.resources import FlavorResource
+from tests.builders import NOW, cluster_queue, cohort, flavor, local_queue, workload
 from tests.laws.stage import Stage
-from tests.unit.core.builders import NOW, cluster_queue, cohort, flavor, local_queue, workload
 
 GPU = FlavorResource("default", "gpu")
 

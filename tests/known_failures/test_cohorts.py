@@ -1,8 +1,8 @@
 """Section C: nested cohorts, moved cohorts, and trees that are none."""
 
+from tests.builders import cluster_queue, cohort, local_queue, workload
 from tests.known_failures.shorthand import FLAVOR, coh, cq, free, w
 from tests.laws.stage import Stage
-from tests.unit.core.builders import cluster_queue, cohort, local_queue, workload
 
 
 def test_victims_are_sought_in_the_whole_tree() -> None:

@@ -1,9 +1,9 @@
 """Section S: shares that hide a claim. What concerns decayed usage is not here: there is no usage-based sharing."""
 
 from app.core.policy import BOTH_STRATEGIES
+from tests.builders import cluster_queue, flavor, local_queue
 from tests.known_failures.shorthand import w
 from tests.laws.stage import Stage
-from tests.unit.core.builders import cluster_queue, flavor, local_queue
 
 
 def test_borrowing_one_flavor_does_not_weaken_the_claim_to_another() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from app.core.manifests import Manifest
+from tests.builders import cluster_queue, cohort, flavor, local_queue, workload
 from tests.known_failures.shorthand import FLAVOR, cq, w
 from tests.laws.stage import Stage
-from tests.unit.core.builders import cluster_queue, cohort, flavor, local_queue, workload
 
 TRY_ALL = {"whenCanBorrow": "TryNextFlavor", "whenCanPreempt": "TryNextFlavor"}
 

@@ -9,10 +9,10 @@ from app.core import lifecycle
 from app.core.cycle import schedule
 from app.core.model import ResourceFlavor
 from app.core.policy import DEFAULT
+from tests.builders import NOW, image
 from tests.known_failures.shorthand import FLAVOR, cq, w
 from tests.laws.stage import WHEN_TOLD, Stage
 from tests.property.test_cycle_laws import state
-from tests.unit.core.builders import NOW, image
 
 
 def test_a_workload_that_changed_before_the_commit_is_admitted_once_and_as_it_is_now() -> None:

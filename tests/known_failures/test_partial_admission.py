@@ -2,9 +2,9 @@
 
 import pytest
 
+from tests.builders import cluster_queue, local_queue, workload
 from tests.known_failures.shorthand import FLAVOR, cq, w
 from tests.laws.stage import WHEN_TOLD, Stage
-from tests.unit.core.builders import cluster_queue, local_queue, workload
 
 
 def test_what_was_admitted_in_part_is_admitted_in_part_again() -> None:

@@ -8,9 +8,9 @@ from app.core import lifecycle
 from app.core.cycle import schedule
 from app.core.manifests import Manifest
 from app.core.policy import BOTH_STRATEGIES, DEFAULT
+from tests.builders import NOW, cluster_queue, flavor, image, local_queue, run, workload
 from tests.known_failures.shorthand import FLAVOR, cq, w
 from tests.laws.stage import A_CYCLE_LATER, AT_ONCE, WHEN_TOLD, Stage
-from tests.unit.core.builders import NOW, cluster_queue, flavor, image, local_queue, run, workload
 
 STOPPING = pytest.mark.parametrize("stopping", [AT_ONCE, A_CYCLE_LATER])
 

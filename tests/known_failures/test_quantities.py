@@ -10,9 +10,9 @@ from app.core.ordering import equivalence_key
 from app.core.pods import shape
 from app.core.quantity import QuantityError
 from app.core.quantity import parse as parse_quantity
+from tests.builders import cluster_queue, local_queue, workload
 from tests.known_failures.shorthand import FLAVOR
 from tests.laws.stage import Stage
-from tests.unit.core.builders import cluster_queue, local_queue, workload
 
 
 def test_fractions_are_summed_before_they_are_rounded() -> None:

@@ -5,10 +5,10 @@ from itertools import permutations
 import pytest
 
 from app.core.manifests import Manifest
+from tests.builders import flavor
 from tests.known_failures.shorthand import FLAVOR, coh, cq, w
 from tests.laws.checks import evictions_by_reason
 from tests.laws.stage import WHEN_TOLD, Stage
-from tests.unit.core.builders import flavor
 
 
 @pytest.mark.parametrize("order", list(permutations(["a1", "a2", "a3", "queue"])))

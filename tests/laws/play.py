@@ -5,8 +5,8 @@ import sys
 
 from app.core.manifests import Manifest
 from app.core.policy import BOTH_STRATEGIES
+from tests.builders import cluster_queue, cohort, flavor, local_queue, workload
 from tests.laws.stage import A_CYCLE_LATER, AT_ONCE, Stage
-from tests.unit.core.builders import cluster_queue, cohort, flavor, local_queue, workload
 
 QUEUES = tuple(f"q{i}" for i in range(6))
 

@@ -15,11 +15,11 @@ from app.core.manifests import Manifest, parse
 from app.core.metadata import condition, name_of, spec_of, stamp, status_of
 from app.core.policy import FairStrategy, PodsReady, Policy
 from app.core.resources import FlavorResource
+from tests.builders import NOW
 from tests.conformance.world import World
 from tests.laws import checks
 from tests.laws.books import Books, holds
 from tests.laws.victims import victims_are_needed
-from tests.unit.core.builders import NOW
 
 #: How long the job of an evicted workload takes to stop.
 AT_ONCE = "at once"

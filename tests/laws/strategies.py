@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from app.core.manifests import Manifest
 from app.core.policy import FairStrategy
+from tests.builders import cluster_queue, cohort, flavor, local_queue, workload
 from tests.property.strategies import COHORTS, FLAVORS, amounts, quotas
-from tests.unit.core.builders import cluster_queue, cohort, flavor, local_queue, workload
 
 QUEUES = ("q0", "q1", "q2", "q3")
 

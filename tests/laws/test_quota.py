@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from app.core.image import Image
 from app.core.manifests import Manifest, parse
 from app.core.resources import FlavorResource
+from tests.builders import flavor
 from tests.laws.books import Books, queue_at
 from tests.laws.strategies import QUEUES, queue, some_cohort
 from tests.property.strategies import COHORTS, FLAVORS
-from tests.unit.core.builders import flavor
 
 ONE = FlavorResource("one", "cpu")
 STEP = 1000  # a whole cpu: quotas are whole

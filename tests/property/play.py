@@ -1,7 +1,7 @@
 """Plays a fixed set of contended worlds and prints every decision; run by the hash-seed law."""
 
 from app.core.policy import BOTH_STRATEGIES, Policy
-from tests.unit.core.builders import (
+from tests.builders import (
     cluster_queue,
     cohort,
     flavor,

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from app.core.manifests import Manifest
-from tests.unit.core.builders import cluster_queue, cohort, flavor, local_queue, workload
+from tests.builders import cluster_queue, cohort, flavor, local_queue, workload
 
 FLAVORS = ("one", "two")
 COHORTS = ("x", "y", "z")

@@ -13,8 +13,8 @@ from app.core.image import Image
 from app.core.manifests import Manifest
 from app.core.node import Node
 from app.core.policy import BOTH_STRATEGIES, Policy
+from tests.builders import NOW, image, run
 from tests.property.strategies import worlds
-from tests.unit.core.builders import NOW, image, run
 
 CAREFUL = Policy(never_overbook=True)
 POLICIES = st.sampled_from(

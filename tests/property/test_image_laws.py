@@ -8,8 +8,8 @@ from app.core.image import Image
 from app.core.manifests import Manifest, parse
 from app.core.model import Workload
 from app.core.upkeep import advance
+from tests.builders import NOW, run
 from tests.property.strategies import cohorts, queues, workloads, worlds
-from tests.unit.core.builders import NOW, run
 
 Identity = tuple[str, str]
 

@@ -6,7 +6,7 @@ from app.core import lifecycle
 from app.core.image import Image
 from app.core.manifests import Manifest
 from app.core.upkeep import advance
-from tests.unit.core.builders import NOW, cluster_queue, flavor, image, local_queue, workload
+from tests.builders import NOW, cluster_queue, flavor, image, local_queue, workload
 from tests.unit.core.test_lifecycle import admit, shown
 
 LATER = NOW + timedelta(seconds=100)

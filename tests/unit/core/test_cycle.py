@@ -4,7 +4,7 @@ from typing import Any
 
 from app.core.cycle import schedule
 from app.core.policy import DEFAULT, Policy
-from tests.unit.core.builders import (
+from tests.builders import (
     NOW,
     admitted,
     cluster_queue,

@@ -9,7 +9,7 @@ from app.core.deadlines import next_look_at
 from app.core.manifests import Manifest
 from app.core.policy import DEFAULT, PodsReady, Policy, Retention
 from app.core.upkeep import advance
-from tests.unit.core.builders import NOW, cluster_queue, flavor, image, local_queue, workload
+from tests.builders import NOW, cluster_queue, flavor, image, local_queue, workload
 from tests.unit.core.test_lifecycle import admit, shown
 
 PATIENT = Policy(pods_ready=PodsReady(timeout=timedelta(seconds=500)))

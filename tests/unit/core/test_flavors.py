@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.core.builders import (
+from tests.builders import (
     admitted,
     cluster_queue,
     flavor,

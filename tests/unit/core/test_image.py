@@ -7,7 +7,7 @@ from app.core.decisions import Admit
 from app.core.image import Image
 from app.core.manifests import Manifest, parse
 from app.core.resources import FlavorResource
-from tests.unit.core.builders import (
+from tests.builders import (
     NOW,
     admitted,
     cluster_queue,

@@ -7,7 +7,7 @@ from app.core import lifecycle
 from app.core.decisions import Admit, PendingReason, Preempt, PreemptionReason
 from app.core.manifests import Manifest, parse
 from app.core.model import Admission, PodSetAdmission, Workload
-from tests.unit.core.builders import NOW, workload
+from tests.builders import NOW, workload
 
 LATER = NOW + timedelta(seconds=30)
 

@@ -9,7 +9,7 @@ from app.core.image import Image
 from app.core.manifests import Manifest
 from app.core.policy import PodsReady, Policy, Requeuing
 from app.core.upkeep import advance
-from tests.unit.core.builders import NOW, cluster_queue, flavor, image, local_queue, workload
+from tests.builders import NOW, cluster_queue, flavor, image, local_queue, workload
 from tests.unit.core.test_lifecycle import admit, shown
 
 RULES = PodsReady(timeout=timedelta(seconds=100), recovery_timeout=timedelta(seconds=30))

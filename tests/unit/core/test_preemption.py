@@ -6,7 +6,7 @@ import pytest
 
 from app.core.decisions import CycleResult
 from app.core.policy import BOTH_STRATEGIES, Policy
-from tests.unit.core.builders import (
+from tests.builders import (
     admitted,
     cluster_queue,
     flavor,

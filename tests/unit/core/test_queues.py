@@ -7,7 +7,7 @@ from app.core.manifests import parse
 from app.core.model import QueueingStrategy, Workload
 from app.core.ordering import equivalence_key
 from app.core.queues import PendingQueue, Progress
-from tests.unit.core.builders import workload
+from tests.builders import workload
 
 
 def noun(name: str, **more: object) -> Workload:

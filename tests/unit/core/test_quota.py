@@ -6,7 +6,7 @@ from app.core.fairness import share
 from app.core.image import Image
 from app.core.node import Node
 from app.core.resources import FlavorResource
-from tests.unit.core.builders import cluster_queue, cohort, flavor, image
+from tests.builders import cluster_queue, cohort, flavor, image
 
 GPU = FlavorResource("default", "gpu")
 

@@ -3,7 +3,7 @@
 from app.core.image import Image
 from app.core.policy import DEFAULT
 from app.core.why import why_pending
-from tests.unit.core.builders import (
+from tests.builders import (
     cluster_queue,
     cohort,
     flavor,
