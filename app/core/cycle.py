@@ -35,6 +35,8 @@ from app.core.model import Admission, ClusterQueue, PreemptionPolicy, Workload
 from app.core.node import Node
 from app.core.nomination import Nominator, Rejection, why_not
 from app.core.ordering import queue_key
+from app.core.placement.gang import has_room, has_room_to_the_letter
+from app.core.placement.ledger import Occupation
 from app.core.policy import Policy
 from app.core.proposal import Nomination
 from app.core.resources import FlavorResource, Usage
@@ -48,7 +50,7 @@ def schedule(image: Image, policy: Policy, now: datetime) -> CycleResult:
     if not heads:
         return CycleResult(at=now)
     cycle = _Cycle(image=image, policy=policy)
-    with image.tree.trial():
+    with image.books.trial():
         entries = [entry for head in heads if (entry := cycle.nominate(head))]  # 2.
         for entry in _ordered(entries, policy):  # 3.
             cycle.process(entry)  # 4.
@@ -84,7 +86,11 @@ class Entry:
     def targets(self) -> tuple[Target, ...]:
         return self.nomination.targets
 
-    def has_room(self) -> bool:
+    @property
+    def places(self) -> tuple[Occupation, ...]:
+        return self.nomination.assignment.places
+
+    def has_quota(self) -> bool:
         return all(value <= self.node.available(fr) for fr, value in self.usage.items())
 
 
@@ -145,23 +151,40 @@ class _Cycle:
             self._preempt(entry) if entry.targets else self._admit(entry)
 
     def _reconsider(self, entry: Entry) -> None:
-        """Targets that others preempt already: look again, as if those were gone, at the same flavors.
+        """Look again at the same flavors, where the places found are taken meanwhile, or others preempt its targets.
 
-        What fits then still has to wait for them.
+        These count as gone then, and what fits still has to wait for them.
         """
-        if not self._overlaps(entry):
+        if not (self._overlaps(entry) or self._lost_its_places(entry)):
             return
         pins = {
             (one.name, resource): choice.flavor
             for one in entry.nomination.assignment.pod_sets
             for resource, choice in one.choices.items()
         }
-        counts = tuple(one.count for one in entry.nomination.assignment.pod_sets)
-        with self.image.tree.trial():
-            self._remove(self._victims_near(entry))
-            nominator = self._nominator(entry.workload, entry.queue, entry.node, self.victims)
-            entry.nomination = nominator.propose(counts=counts, pins=pins)
-        entry.deferred = entry.mode is Mode.FIT
+        overlaps = self._overlaps(entry)
+        spared = self.victims if overlaps else ()
+        with self.image.books.trial():
+            self._remove(self._victims_near(entry) if overlaps else ())
+            nominator = self._nominator(entry.workload, entry.queue, entry.node, spared)
+            entry.nomination = nominator.again(pins)
+        entry.deferred = overlaps and entry.mode is Mode.FIT
+
+    def _lost_its_places(self, entry: Entry) -> bool:
+        """Is there quota for it, with its own and all earlier victims gone, but no room where its pods were to go?"""
+        if not entry.places:
+            return False
+        with self.image.books.trial():
+            self._remove([*self._victims_near(entry), *entry.targets])
+            return entry.has_quota() and not self._has_places(entry)
+
+    def _has_places(self, entry: Entry) -> bool:
+        if self.image.to_the_letter:
+            return has_room_to_the_letter(self.image.sites, entry.places)
+        return has_room(self.image.sites, entry.places)
+
+    def _has_room(self, entry: Entry) -> bool:
+        return entry.has_quota() and self._has_places(entry)
 
     def _overlaps(self, entry: Entry) -> bool:
         return any(one.holding.workload.uid in self.victims for one in entry.targets)
@@ -170,10 +193,10 @@ class _Cycle:
         """With the victims so far and its own gone, is there room for it?"""
         leaving = [*self._victims_near(entry), *entry.targets]
         if not leaving:
-            return entry.has_room()
-        with self.image.tree.trial():
+            return self._has_room(entry)
+        with self.image.books.trial():
             self._remove(leaving)
-            if not entry.has_room():
+            if not self._has_room(entry):
                 return False
         if entry.targets or not self.policy.never_overbook:
             return True
@@ -181,10 +204,10 @@ class _Cycle:
 
     def _has_room_already(self, entry: Entry) -> bool:
         """Is there room before any victim has stopped?"""
-        with self.image.tree.trial():
+        with self.image.books.trial():
             for other in self._preemptors_near(entry):
-                self.image.tree.charge(other.queue.name, other.usage, -1)
-            return entry.has_room()
+                self.image.books.charge(other.queue.name, other.usage, other.places, -1)
+            return self._has_room(entry)
 
     def _preemptors_near(self, entry: Entry) -> list[Entry]:
         """Those of the same tree; other trees share no quota."""
@@ -194,16 +217,15 @@ class _Cycle:
         return [target for other in self._preemptors_near(entry) for target in other.targets]
 
     def _remove(self, targets: Iterable[Target]) -> None:
-        for target in targets:
-            self.image.tree.charge(target.holding.cluster_queue, target.holding.usage, -1)
+        self.image.books.remove_all(target.holding for target in targets)
 
     def _take(self, entry: Entry) -> None:
-        self.image.tree.charge(entry.queue.name, entry.usage)
+        self.image.books.charge(entry.queue.name, entry.usage, entry.places)
 
     def _reserve(self, entry: Entry) -> None:
         """Hold what is free for a workload whose victims do not suffice, unless its queue can always reclaim."""
         if entry.queue.preemption.reclaim_within_cohort is not PreemptionPolicy.ANY:
-            self.image.tree.charge(entry.queue.name, dict(_reservable(entry)))
+            self.image.books.charge(entry.queue.name, dict(_reservable(entry)), entry.places)
 
     def _nominator(
         self,

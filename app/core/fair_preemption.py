@@ -10,13 +10,14 @@ strategy refused, the second may allow, one victim a queue.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from app.core.books import Holding
 from app.core.decisions import PreemptionReason
 from app.core.fairness import Share, share
 from app.core.model import PreemptionPolicy
 from app.core.node import Node, queues_below
 from app.core.ordering import victim_key
 from app.core.policy import FairStrategy
-from app.core.victims import Holding, RoomWanted, Target, fill_back
+from app.core.victims import RoomWanted, Target, fill_back
 
 
 def find_targets(wanted: RoomWanted, strategies: Sequence[FairStrategy]) -> list[Target]:
@@ -24,7 +25,7 @@ def find_targets(wanted: RoomWanted, strategies: Sequence[FairStrategy]) -> list
     candidates = _candidates(wanted)
     if not candidates:
         return []
-    with wanted.tree.trial():
+    with wanted.books.trial():
         wanted.tree.charge(wanted.queue.name, wanted.usage)
         targets, refused = _first(wanted, candidates, strategies[0])
         if not _fits(wanted) and len(strategies) > 1:
@@ -61,7 +62,7 @@ def _is_borrowing(node: Node, wanted: RoomWanted) -> bool:
 
 def _fits(wanted: RoomWanted) -> bool:
     """Does it fit, not counting the usage that was added to compare shares?"""
-    with wanted.tree.trial():
+    with wanted.books.trial():
         wanted.tree.charge(wanted.queue.name, wanted.usage, -1)
         return wanted.fits()
 
@@ -117,7 +118,7 @@ def _allows(wanted: RoomWanted, node: Node, holding: Holding, strategy: FairStra
     if strategy is FairStrategy.LESS_THAN_INITIAL_SHARE:
         return share(mine) < share(theirs)
     preemptor = share(mine)
-    with wanted.tree.trial():
+    with wanted.books.trial():
         wanted.remove(holding)
         return preemptor <= share(theirs)
 

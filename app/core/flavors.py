@@ -16,17 +16,19 @@ from dataclasses import dataclass, field
 
 from app.core.decisions import Cursor, FlavorFact, PendingReason
 from app.core.fungibility import Mode, Standing, is_preferred, may_stop, worst
-from app.core.matching import objection
+from app.core.matching import objection, topology_objection
 from app.core.model import (
     ClusterQueue,
+    PodSet,
     PodSetAdmission,
-    PodShape,
     ResourceFlavor,
     ResourceGroup,
 )
 from app.core.node import Node
+from app.core.placement.ledger import Occupation
 from app.core.requests import PodSetRequest
 from app.core.resources import PODS, FlavorResource, Requests, plus, total, written
+from app.core.topology import TopologyAssignment
 
 #: Could preemption make room for this much of one flavor and resource?
 Oracle = Callable[[FlavorResource, int], Standing]
@@ -59,6 +61,8 @@ class Assignment:
     usage: Mapping[FlavorResource, int]
     mode: Mode
     height: int  # 0: within the queue's own quota
+    placement: Mapping[str, TopologyAssignment] = field(default_factory=dict)  # by pod set
+    places: tuple[Occupation, ...] = ()  # what that placement takes of the nodes
 
     @property
     def cursor(self) -> Cursor:
@@ -81,7 +85,8 @@ class Assignment:
                 name=one.name,
                 count=one.count,
                 flavors={resource: choice.flavor for resource, choice in one.choices.items()},
-                usage={resource: one.requests[resource] for resource in one.choices},
+                usage={resource: one.requests.get(resource, 0) for resource in one.choices},
+                topology=self.placement.get(one.name),
             )
             for one in self.pod_sets
         )
@@ -99,7 +104,9 @@ class Market:
     node: Node
     flavors: Mapping[str, ResourceFlavor]
     oracle: Oracle
+    levels: Callable[[str], Sequence[str]] = lambda _: ()  # of the topology of a flavor
     can_preempt_while_borrowing: bool = False
+    implied: bool = False  # all flavors of the queue have a topology: pods need not ask for one
 
 
 def assign(
@@ -121,7 +128,7 @@ def assign(
             done[place] = one
             for resource, choice in one.choices.items():
                 fr = FlavorResource(choice.flavor, resource)
-                usage[fr] = plus(usage.get(fr, 0), one.requests[resource])
+                usage[fr] = plus(usage.get(fr, 0), one.requests.get(resource, 0))
         if any(one.mode is Mode.NO_FIT for one in chosen):
             break
     if not market.queue.groups and any(request.count for request in requests):
@@ -169,24 +176,31 @@ class _Scan:
         wanted: Sequence[Requests],
         cursor: Mapping[str, int],
     ) -> list[PodSetChoice]:
-        name = requests[0].pod_set.name
-        shapes = [request.pod_set.shape for request in requests]
-        found = self._flavors_of(name, shapes, total(*wanted), cursor)
+        pod_sets = [request.pod_set for request in requests]
+        found = self._flavors_of(pod_sets, total(*wanted), cursor)
         choices, mode = found if found is not None else ({}, Mode.NO_FIT)
         return [
             PodSetChoice(
                 name=request.pod_set.name,
                 count=request.count,
                 requests=asked,
-                choices={r: choices[r] for r in sorted(asked) if r in choices},
+                choices=self._share(request.pod_set, asked, choices),
                 facts=() if mode is Mode.FIT else tuple(self.facts),
                 mode=mode,
             )
             for request, asked in zip(requests, wanted, strict=True)
         ]
 
+    def _share(
+        self, pod_set: PodSet, asked: Requests, choices: Mapping[str, Choice]
+    ) -> Mapping[str, Choice]:
+        """The choices for what it asks for; one that asks for nothing is placed with its group all the same."""
+        if asked or pod_set.group is None:
+            return {r: choices[r] for r in sorted(asked) if r in choices}
+        return {r: one for r, one in choices.items() if self.market.levels(one.flavor)}
+
     def _flavors_of(
-        self, name: str, shapes: Sequence[PodShape], wanted: Requests, cursor: Mapping[str, int]
+        self, pod_sets: Sequence[PodSet], wanted: Requests, cursor: Mapping[str, int]
     ) -> tuple[dict[str, Choice], Mode] | None:
         """A flavor from each resource group that is asked for; None as soon as one has none to give."""
         choices: dict[str, Choice] = {}
@@ -196,10 +210,10 @@ class _Scan:
             if resource in choices or (group is None and wanted[resource] == 0):
                 continue
             if group is None:
-                self._unavailable(name, resource, wanted[resource])
+                self._unavailable(pod_sets[0].name, resource, wanted[resource])
                 return None
             mine = {r: v for r, v in sorted(wanted.items()) if r in group.resources}
-            best = self._best(name, shapes, group, mine, start=cursor.get(resource, -1) + 1)
+            best = self._best(pod_sets, group, mine, start=cursor.get(resource, -1) + 1)
             if best is None:
                 return None
             fits = fits and best[0].mode is Mode.FIT
@@ -208,22 +222,17 @@ class _Scan:
         return choices, Mode.FIT if fits else min(modes)
 
     def _best(
-        self,
-        name: str,
-        shapes: Sequence[PodShape],
-        group: ResourceGroup,
-        wanted: Requests,
-        start: int,
+        self, pod_sets: Sequence[PodSet], group: ResourceGroup, wanted: Requests, start: int
     ) -> tuple[Standing, dict[str, Choice]] | None:
         """The flavor of a resource group to take and what it is worth; None when all are hopeless."""
-        rules = self.market.queue.fungibility
+        rules, name = self.market.queue.fungibility, pod_sets[0].name
         best: tuple[Standing, str, Mapping[str, Standing]] | None = None
         last = start
         for last in range(start, len(group.flavors)):
             flavor = group.flavors[last]
             if self._is_pinned_elsewhere(name, wanted, flavor):
                 continue
-            if not self._suits(name, shapes, flavor, wanted):
+            if not self._suits(pod_sets, flavor, wanted):
                 continue
             standings = self._judge(name, flavor, wanted)
             worth = worst(standings.values(), rules)
@@ -273,21 +282,15 @@ class _Scan:
             return self.market.oracle(fr, value)
         return Standing(Mode.NO_FIT, height)
 
-    def _suits(
-        self,
-        name: str,
-        shapes: Sequence[PodShape],
-        flavor: str,
-        wanted: Requests,
-    ) -> bool:
-        against = objection(flavor, self.market.flavors.get(flavor), shapes)
+    def _suits(self, pod_sets: Sequence[PodSet], flavor: str, wanted: Requests) -> bool:
+        against = self._objection(pod_sets, flavor)
         if against is None:
             return True
         for resource in wanted:
             fr = FlavorResource(flavor, resource)
             self.facts.append(
                 FlavorFact(
-                    pod_set=name,
+                    pod_set=pod_sets[0].name,
                     flavor=flavor,
                     resource=resource,
                     asked=wanted[resource],
@@ -298,6 +301,17 @@ class _Scan:
                 )
             )
         return False
+
+    def _objection(self, pod_sets: Sequence[PodSet], name: str) -> str | None:
+        """What speaks against a flavor: its topology, its taints, its labels; the first pod set that minds counts."""
+        flavor = self.market.flavors.get(name)
+        for pod_set in pod_sets:
+            against = topology_objection(
+                flavor, self.market.levels(name), pod_set, implied=self.market.implied
+            ) or objection(name, flavor, [pod_set.shape])
+            if against is not None:
+                return against
+        return None
 
     def _is_pinned_elsewhere(self, name: str, wanted: Requests, flavor: str) -> bool:
         if self.pins is None:

@@ -9,15 +9,19 @@ status carries an admission and it is not finished, evicted or not; an inactive 
 Wake-ups of parked workloads are a consequence of changes and immediate: capacity given back, or a queue, cohort,
 flavor, check or topology changed, wakes the whole cohort tree it belongs to. Kueue coalesces them for a second.
 
-Two of Kueue's omissions are followed only `to_the_letter`, for comparing decisions with it: quota that comes back
-through a LocalQueue that is stopped or gone wakes nobody, and a LocalQueue that starts again puts its workloads in line
-even during their back-off. The first leaves workloads waiting beside free quota, the second cuts a back-off short.
+Some of Kueue's ways are followed only `to_the_letter`, for comparing decisions with it: quota that comes back
+through a LocalQueue that is stopped or gone wakes nobody, a LocalQueue that starts again puts its workloads in line
+even during their back-off, any node that changes wakes every queue with a topology, and room on nodes is judged
+carelessly (``has_room_to_the_letter``). The first leaves workloads waiting beside free quota, the second cuts a
+back-off short.
 """
 
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
+from app.core import model
+from app.core.books import Books, Holding
 from app.core.decisions import Admit, CycleResult, Pending, Preempt
 from app.core.model import (
     AdmissionCheck,
@@ -34,11 +38,12 @@ from app.core.model import (
 from app.core.node import Node, queues_below
 from app.core.objects import Key, Objects, door
 from app.core.ordering import equivalence_key
+from app.core.placement.sites import Sites
+from app.core.placing import held_places
 from app.core.proposal import Nomination
 from app.core.queues import PendingQueue, Progress
 from app.core.quota import QuotaTree
 from app.core.requests import held
-from app.core.victims import Holding
 
 
 class Image(Objects):
@@ -48,6 +53,8 @@ class Image(Objects):
         super().__init__()
         self.to_the_letter = to_the_letter
         self.tree = QuotaTree()
+        self.sites = Sites(nodes=self.nodes, flavors=self.flavors, topologies=self.topologies)
+        self.books = Books(self.tree, self.sites)
         self.holdings: dict[str, dict[str, Holding]] = {}  # cluster queue -> uid
         self.cycles = 0
         self.nominations: dict[
@@ -82,6 +89,9 @@ class Image(Objects):
                 self.tree.put_cohort(noun)
             case LocalQueue():
                 self._settle((noun.namespace, noun.name))
+            case ResourceFlavor() | Topology() | model.Node():
+                self.sites.put(noun)
+                self._place_again(noun)
         self._wake([*before, *self._affected(noun)])
 
     def remove(self, kind: str, namespace: str | None, name: str) -> None:
@@ -100,6 +110,9 @@ class Image(Objects):
                 self.tree.remove_cohort(name)
             case LocalQueue():
                 self._settle((noun.namespace, name))
+            case ResourceFlavor() | Topology() | model.Node():
+                self.sites.remove(noun)
+                self._place_again(noun)
         self._wake(before)
 
     def finish_cycle(self, result: CycleResult, refused: frozenset[str] = frozenset()) -> None:
@@ -180,23 +193,45 @@ class Image(Objects):
 
     def _hold(self, old: Workload | None, new: Workload | None) -> None:
         """Move usage from what it held to what it holds; wake those who may profit."""
-        before, after = self._holding_of(old), _holding(new)
+        before, after = self._holding_of(old), self._holding(new)
         if before is not None:
             del self.holdings[before.cluster_queue][before.workload.uid]
-            self.tree.charge(before.cluster_queue, before.usage, -1)
+            self.books.remove(before)
             self.tree.note_change(before.cluster_queue)
         if after is not None:
             self.holdings.setdefault(after.cluster_queue, {})[after.workload.uid] = after
-            self.tree.charge(after.cluster_queue, after.usage)
+            self.books.put(after)
             self.tree.note_change(after.cluster_queue)
         if before is not None and _frees(before, after) and self._is_noticed(before.workload):
             queue = self.cluster_queues.get(before.cluster_queue)
             self._wake([] if queue is None else self._affected(queue))
 
+    def _place_again(self, noun: Noun) -> None:
+        """Which flavor's nodes hold a workload's pods depends on which of its flavors have a topology."""
+        if not isinstance(noun, ResourceFlavor):
+            return
+        for holdings in self.holdings.values():
+            for uid, holding in holdings.items():
+                places = held_places(holding.workload, self.flavors)
+                if places != holding.places:
+                    self.sites.occupy(holding.places, -1)
+                    self.sites.occupy(places)
+                    holdings[uid] = replace(holding, places=places)
+
     def _holding_of(self, workload: Workload | None) -> Holding | None:
         if workload is None or workload.admission is None:
             return None
         return self.holdings.get(workload.admission.cluster_queue, {}).get(workload.uid)
+
+    def _holding(self, workload: Workload | None) -> Holding | None:
+        if workload is None or workload.admission is None or workload.finished:
+            return None
+        return Holding(
+            workload=workload,
+            cluster_queue=workload.admission.cluster_queue,
+            usage=held(workload),
+            places=held_places(workload, self.flavors),
+        )
 
     def _is_noticed(self, workload: Workload) -> bool:
         """Does quota that this workload gives back wake anybody?"""
@@ -296,6 +331,9 @@ class Image(Objects):
                 nodes = [] if queue is None else [self.tree.queue(queue.name)]
             case ResourceFlavor() | AdmissionCheck():
                 nodes = [self.tree.queue(name) for name in self.users_of(noun)]
+            case model.Node():
+                touched = None if self.to_the_letter else noun
+                nodes = [self.tree.queue(name) for name in self.queues_on(touched)]
             case Namespace() | Topology():
                 nodes = [self.tree.queue(name) for name in self.cluster_queues]
         roots = {id(node.root): node.root for node in nodes if node is not None}
@@ -311,18 +349,11 @@ class Image(Objects):
         return self.admits_namespace(queue, workload.namespace)
 
 
-def _holding(workload: Workload | None) -> Holding | None:
-    if workload is None or workload.admission is None or workload.finished:
-        return None
-    return Holding(
-        workload=workload, cluster_queue=workload.admission.cluster_queue, usage=held(workload)
-    )
-
-
 def _frees(before: Holding, after: Holding | None) -> bool:
     """Did room appear? A new value of its priority class counts: it changes who may preempt whom."""
     if after is None or after.cluster_queue != before.cluster_queue:
         return True
     if after.workload.priority_class and after.workload.priority != before.workload.priority:
         return True
-    return any(after.usage.get(fr, 0) < value for fr, value in before.usage.items())
+    is_less = any(after.usage.get(fr, 0) < value for fr, value in before.usage.items())
+    return is_less or before.places != after.places

@@ -9,7 +9,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from app.core import pods, resources
-from app.core.metadata import Manifest, is_deleting, name_of, namespace_of, spec_of
+from app.core.metadata import (
+    Manifest,
+    is_deleting,
+    is_true,
+    name_of,
+    namespace_of,
+    spec_of,
+    status_of,
+)
 from app.core.model import (
     AdmissionCheck,
     CheckRule,
@@ -20,6 +28,7 @@ from app.core.model import (
     FungibilityPreference,
     LocalQueue,
     Namespace,
+    Node,
     Noun,
     Preemption,
     PreemptionPolicy,
@@ -53,10 +62,7 @@ def _resource_flavor(manifest: Manifest) -> ResourceFlavor:
     return ResourceFlavor(
         name=name_of(manifest),
         node_labels=dict(spec.get("nodeLabels") or {}),
-        taints=tuple(
-            Taint(key=item["key"], effect=item["effect"], value=item.get("value") or "")
-            for item in spec.get("nodeTaints") or ()
-        ),
+        taints=_taints(spec.get("nodeTaints")),
         tolerations=pods.tolerations(spec.get("tolerations")),
         topology_name=spec.get("topologyName"),
     )
@@ -194,6 +200,28 @@ def _topology(manifest: Manifest) -> Topology:
     return Topology(name=name_of(manifest), levels=tuple(level["nodeLabel"] for level in levels))
 
 
+def _node(manifest: Manifest) -> Node:
+    """Ready, and not cordoned: as far as a pod can start there."""
+    spec, status = spec_of(manifest), status_of(manifest)
+    return Node(
+        name=name_of(manifest),
+        labels=dict(manifest["metadata"].get("labels") or {}),
+        taints=_taints(spec.get("taints")),
+        allocatable={
+            name: resources.amount(name, text)
+            for name, text in (status.get("allocatable") or {}).items()
+        },
+        ready=is_true(status, "Ready") and not spec.get("unschedulable"),
+    )
+
+
+def _taints(items: Iterable[Mapping[str, Any]] | None) -> tuple[Taint, ...]:
+    return tuple(
+        Taint(key=item["key"], effect=item["effect"], value=item.get("value") or "")
+        for item in items or ()
+    )
+
+
 _READERS: Mapping[str, Callable[[Manifest], Noun]] = {
     "ResourceFlavor": _resource_flavor,
     "ClusterQueue": _cluster_queue,
@@ -203,5 +231,6 @@ _READERS: Mapping[str, Callable[[Manifest], Noun]] = {
     "WorkloadPriorityClass": _priority_class,
     "AdmissionCheck": _admission_check,
     "Topology": _topology,
+    "Node": _node,
     "Workload": read_workload,
 }

@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from app.core.resources import FlavorResource, Requests
 from app.core.selectors import LabelSelector, NodeAffinity, Taint, Toleration
+from app.core.topology import TopologyAssignment, TopologyRequest
 
 
 class QueueingStrategy(StrEnum):
@@ -180,8 +181,8 @@ class PodSet:
     count: int = 1
     min_count: int | None = None
     shape: PodShape = field(default_factory=PodShape)
-    topology_request: str = ""  # canonical JSON of the request; empty when there is none
-    group: str | None = None  # pod sets of one group share their flavors
+    topology: TopologyRequest | None = None
+    group: str | None = None  # pod sets of one group share their flavors, and are placed together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,6 +193,7 @@ class PodSetAdmission:
     count: int
     flavors: Mapping[str, str] = field(default_factory=dict)  # resource -> flavor
     usage: Requests = field(default_factory=dict)
+    topology: TopologyAssignment | None = None  # its domains, in the order of the pods' ranks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,4 +250,5 @@ Noun = (
     | Namespace
     | AdmissionCheck
     | Topology
+    | Node
 )

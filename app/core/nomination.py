@@ -21,6 +21,8 @@ from app.core.image import Image
 from app.core.model import ClusterQueue, PreemptionPolicy, Workload
 from app.core.node import Node
 from app.core.ordering import equivalence_key
+from app.core.placement.wanted import Wanted
+from app.core.placing import Placer, has_only_topologies
 from app.core.policy import Policy
 from app.core.proposal import Nomination
 from app.core.requests import asked
@@ -72,7 +74,8 @@ class Nominator:
     def nominate(self) -> Nomination:
         """Flavors and victims for the whole gang, or for the largest part of it that may run alone."""
         cursor = self._cursor()
-        circumstances = (self.workload, self.policy, cursor, self.image.edits, self._version)
+        image = self.image
+        circumstances = (self.workload, self.policy, cursor, image.edits, self._version)
         known = self.image.nominations.get(self.queue.name)
         if known is not None and known[0] == circumstances:
             return known[1]
@@ -81,16 +84,20 @@ class Nominator:
         return nomination
 
     @property
-    def _version(self) -> int:
-        return self.node.root.version
+    def _version(self) -> tuple[int, int]:
+        return self.node.root.version, self.image.sites.version
 
-    def _nominate(self, cursor: Cursor) -> Nomination:
-        whole = self.propose(cursor=cursor)
+    def again(self, pins: Pins) -> Nomination:
+        """A new proposal with the flavors chosen before, because circumstances changed within a cycle."""
+        return self._nominate((), pins)
+
+    def _nominate(self, cursor: Cursor, pins: Pins | None = None) -> Nomination:
+        whole = self.propose(cursor=cursor, pins=pins)
         if whole.is_admissible:
             return whole
         if self.policy.partial_admission:
             reduced = partial.largest(
-                self.workload, lambda counts: self.propose(counts, cursor), _is_good
+                self.workload, lambda counts: self.propose(counts, cursor, pins), _is_good
             )
             if reduced is not None:
                 return reduced
@@ -99,11 +106,17 @@ class Nominator:
     def propose(
         self, counts: tuple[int, ...] | None = None, cursor: Cursor = (), pins: Pins | None = None
     ) -> Nomination:
-        assignment = assign(self._market(), asked(self.workload, counts), cursor, pins)
+        placer = Placer(sites=self.image.sites, queue=self.queue, workload=self.workload)
+        assignment = placer.placed(
+            assign(self._market(), asked(self.workload, counts), cursor, pins)
+        )
         needed = assignment.needing_preemption()
         if not assignment.mode.needs_preemption or not needed:
             return Nomination(assignment=assignment)
-        targets = self._targets(assignment.usage, needed)
+        targets = self._targets(assignment.usage, needed, placer.pods(assignment))
+        with self.image.books.trial():
+            self.image.books.remove_all(target.holding for target in targets)
+            assignment = placer.held_for(assignment, empty=not targets)
         return Nomination(assignment=assignment, targets=tuple(targets))
 
     def _market(self) -> Market:
@@ -111,6 +124,8 @@ class Nominator:
             queue=self.queue,
             node=self.node,
             flavors=self.image.flavors,
+            levels=self.image.sites.levels,
+            implied=has_only_topologies(self.queue, self.image.flavors),
             oracle=self._could_preempt,
             can_preempt_while_borrowing=self._can_preempt_while_borrowing(),
         )
@@ -127,22 +142,24 @@ class Nominator:
         targets = self._targets({fr: value}, frozenset({fr}))
         if not targets:
             return Standing(Mode.NO_CANDIDATES, self.node.borrow_height(fr, value)[0])
-        with self.image.tree.trial():
-            for target in targets:
-                self.image.tree.charge(target.holding.cluster_queue, target.holding.usage, -1)
+        with self.image.books.trial():
+            self.image.books.remove_all(target.holding for target in targets)
             height, _ = self.node.borrow_height(fr, value)
         own = any(target.holding.cluster_queue == self.queue.name for target in targets)
         return Standing(Mode.PREEMPT if own else Mode.RECLAIM, height)
 
-    def _targets(self, usage: Usage, needed: frozenset[FlavorResource]) -> list[Target]:
+    def _targets(
+        self, usage: Usage, needed: frozenset[FlavorResource], pods: tuple[Wanted, ...] = ()
+    ) -> list[Target]:
         wanted = RoomWanted(
             workload=self.workload,
             queue=self.queue,
             node=self.node,
             usage=usage,
             needed=needed,
-            tree=self.image.tree,
+            books=self.image.books,
             holdings=self.image.holdings,
+            pods=pods,
             spared=self.spared,
         )
         if self.policy.fair_sharing is not None:

@@ -13,6 +13,7 @@ from app.core.model import (
     Cohort,
     LocalQueue,
     Namespace,
+    Node,
     Noun,
     ResourceFlavor,
     StopPolicy,
@@ -34,6 +35,7 @@ class Objects:
         self.priority_classes: dict[str, WorkloadPriorityClass] = {}
         self.checks: dict[str, AdmissionCheck] = {}
         self.topologies: dict[str, Topology] = {}
+        self.nodes: dict[str, Node] = {}
         self.workloads: dict[Key, Workload] = {}
         self._shelves: Mapping[str, dict[Any, Any]] = {
             "ResourceFlavor": self.flavors,
@@ -44,9 +46,10 @@ class Objects:
             "WorkloadPriorityClass": self.priority_classes,
             "AdmissionCheck": self.checks,
             "Topology": self.topologies,
+            "Node": self.nodes,
             "Workload": self.workloads,
         }
-        self.edits = 0  # of anything but workloads
+        self.edits = 0  # of anything but workloads and nodes
         self._inactive: dict[str, str | None] = {}  # memo of `why_inactive`
 
     def find(self, kind: str, namespace: str | None, name: str) -> Noun | None:
@@ -107,8 +110,18 @@ class Objects:
             if any(rule.name == noun.name for rule in queue.checks)
         ]
 
+    def queues_on(self, node: Node | None) -> list[str]:
+        """The queues with a flavor that places pods on such a node, or on any."""
+        flavors = {
+            flavor.name
+            for flavor in self.flavors.values()
+            if flavor.topology_name is not None
+            and (node is None or flavor.node_labels.items() <= node.labels.items())
+        }
+        return [q.name for q in self.cluster_queues.values() if flavors.intersection(flavors_of(q))]
+
     def _note_edit(self, noun: Noun) -> None:
-        if not isinstance(noun, Workload):
+        if not isinstance(noun, Workload | Node):
             self.edits += 1
             self._inactive.clear()
 

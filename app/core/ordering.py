@@ -7,6 +7,7 @@ from datetime import datetime
 
 from app.core.model import PodSet, Workload
 from app.core.requests import left
+from app.core.topology import TopologyRequest
 
 _MOVED_BACK = ("PodsReadyTimeout", "AdmissionCheck")
 
@@ -38,13 +39,16 @@ def victim_key(workload: Workload, queue: str) -> tuple[bool, bool, int, float, 
     return (workload.evicted is None, own, workload.priority, -reserved, workload.uid)
 
 
+_PodSetKey = tuple[str, str, int, int | None, TopologyRequest | None, str | None]
+
 #: Workloads with equal keys fare alike: where one finds no room, none of them does.
-EquivalenceKey = tuple[int, tuple[tuple[str, str, int, int | None, str], ...]]
+EquivalenceKey = tuple[int, tuple[_PodSetKey, ...]]
 
 
 def equivalence_key(workload: Workload) -> EquivalenceKey:
     return (workload.priority, tuple(_pod_set_key(workload, one) for one in workload.pod_sets))
 
 
-def _pod_set_key(workload: Workload, one: PodSet) -> tuple[str, str, int, int | None, str]:
-    return (one.name, one.shape.digest, left(workload, one), one.min_count, one.topology_request)
+def _pod_set_key(workload: Workload, one: PodSet) -> _PodSetKey:
+    size = left(workload, one)
+    return (one.name, one.shape.digest, size, one.min_count, one.topology, one.group)

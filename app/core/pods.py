@@ -112,7 +112,12 @@ def _required_affinity(spec: Mapping[str, Any]) -> NodeAffinity | None:
     terms = required.get("nodeSelectorTerms") or ()
     if not terms:
         return None
-    return NodeAffinity(terms=tuple(requirements(term.get("matchExpressions")) for term in terms))
+    return NodeAffinity(
+        terms=tuple(
+            requirements([*(term.get("matchExpressions") or ()), *(term.get("matchFields") or ())])
+            for term in terms
+        )
+    )
 
 
 def requirements(items: Iterable[Mapping[str, Any]] | None) -> tuple[Requirement, ...]:

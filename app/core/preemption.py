@@ -14,12 +14,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+from app.core.books import Holding
 from app.core.decisions import PreemptionReason
 from app.core.model import PreemptionPolicy, Workload
 from app.core.node import Node
 from app.core.ordering import victim_key
 from app.core.resources import FlavorResource
-from app.core.victims import Holding, RoomWanted, Target, fill_back, within_quota
+from app.core.victims import RoomWanted, Target, fill_back, within_quota
 
 
 class Variant(Enum):
@@ -48,7 +49,7 @@ def find_targets(wanted: RoomWanted) -> list[Target]:
     if not candidates:
         return []
     for borrowing in _attempts(wanted, candidates):
-        with wanted.tree.trial():
+        with wanted.books.trial():
             targets = _try(wanted, candidates, borrowing=borrowing)
         if targets:
             return targets

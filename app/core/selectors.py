@@ -1,7 +1,8 @@
 """Which labels does a selector want, and which taints does a toleration accept?
 
 Label selectors, required node affinity, taints and tolerations as Kubernetes defines them; only what admission looks
-at. Preferred affinity and ``matchFields`` do not restrict and are dropped when a manifest is read.
+at. Preferred affinity does not restrict and is dropped when a manifest is read; the one field that an affinity may ask
+for, ``metadata.name``, is read like a label that no flavor defines.
 """
 
 from collections.abc import Mapping

@@ -1,28 +1,24 @@
 """Who might be preempted for whom, and does the preemptor fit once they are gone?
 
 What classical preemption and fair sharing have in common: the request for room, the priority rule of a policy, the
-removal of victims on trial and the test whether the workload fits. Removal moves usage in the tree and nothing else;
-callers work inside a trial of the tree, so everything is taken back.
+removal of victims on trial and the test whether the workload fits. Removal moves what is booked and nothing else;
+callers work inside a trial, so everything is taken back. A workload that wants places on nodes fits once the quota does
+and the places are found.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from app.core.books import Books, Holding
 from app.core.decisions import PreemptionReason
 from app.core.model import ClusterQueue, PreemptionPolicy, Workload
 from app.core.node import Node
 from app.core.ordering import queued_at
+from app.core.placement.gang import BRIEFLY, place
+from app.core.placement.misfit import Misfit
+from app.core.placement.wanted import Wanted
 from app.core.quota import QuotaTree
 from app.core.resources import FlavorResource, Usage
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
-    """A workload that holds quota, and how much of which."""
-
-    workload: Workload
-    cluster_queue: str
-    usage: Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +31,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoomWanted:
-    """Room for `usage` in a queue; `needed` are the flavors and resources that lack it.
+    """Room for `usage` in a queue, and for `pods` on nodes; `needed` are the flavors and resources that lack it.
 
     `spared` are workloads (by uid) that are not there any more, because others preempt them already.
     """
@@ -45,9 +41,14 @@ class RoomWanted:
     node: Node
     usage: Usage
     needed: frozenset[FlavorResource]
-    tree: QuotaTree
+    books: Books
     holdings: Mapping[str, Mapping[str, Holding]]  # queue -> uid -> holding
+    pods: tuple[Wanted, ...] = ()
     spared: Collection[str] = field(default_factory=frozenset)
+
+    @property
+    def tree(self) -> QuotaTree:
+        return self.books.tree
 
     def held_in(self, queue: str) -> Iterable[Holding]:
         """What runs in a queue and uses something that is needed."""
@@ -58,10 +59,10 @@ class RoomWanted:
                 yield holding
 
     def remove(self, holding: Holding) -> None:
-        self.tree.charge(holding.cluster_queue, holding.usage, -1)
+        self.books.remove(holding)
 
     def put_back(self, holding: Holding) -> None:
-        self.tree.charge(holding.cluster_queue, holding.usage)
+        self.books.put(holding)
 
     def fits(self, *, borrowing: bool = True) -> bool:
         """Does everything asked for fit now, if need be without borrowing?"""
@@ -70,7 +71,7 @@ class RoomWanted:
                 return False
             if value > self.node.available(fr):
                 return False
-        return True
+        return not self.pods or not isinstance(place(self.books.sites, self.pods, BRIEFLY), Misfit)
 
     def may_preempt(self, victim: Workload, policy: PreemptionPolicy) -> bool:
         mine, theirs = self.workload.priority, victim.priority

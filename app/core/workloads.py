@@ -4,7 +4,6 @@ The reading covers what decisions depend on in spec *and* status: a workload wit
 quota from the moment it is read, so that a restart needs no other memory than the manifests.
 """
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -22,6 +21,7 @@ from app.core.metadata import (
     status_of,
 )
 from app.core.model import Admission, PodSet, PodSetAdmission, Workload
+from app.core.topology import read_assignment, read_request, write_assignment
 
 _ADMISSION_GATE = "kueue.x-k8s.io/admission-gated-by"
 _PRIORITY_CLASS_GROUP = "kueue.x-k8s.io"
@@ -80,6 +80,9 @@ def read_admission(admission: Mapping[str, Any]) -> Admission:
                     name: resources.amount(name, text)
                     for name, text in (item.get("resourceUsage") or {}).items()
                 },
+                topology=read_assignment(item["topologyAssignment"])
+                if item.get("topologyAssignment")
+                else None,
             )
             for item in admission.get("podSetAssignments") or ()
         ),
@@ -90,19 +93,22 @@ def write_admission(admission: Admission) -> Manifest:
     """The ``status.admission`` of a manifest."""
     return {
         "clusterQueue": admission.cluster_queue,
-        "podSetAssignments": [
-            {
-                "name": one.name,
-                "flavors": dict(sorted(one.flavors.items())),
-                "resourceUsage": {
-                    name: resources.written(name, value)
-                    for name, value in sorted(one.usage.items())
-                },
-                "count": one.count,
-            }
-            for one in admission.pod_sets
-        ],
+        "podSetAssignments": [_pod_set_assignment(one) for one in admission.pod_sets],
     }
+
+
+def _pod_set_assignment(one: PodSetAdmission) -> Manifest:
+    written: Manifest = {
+        "name": one.name,
+        "flavors": dict(sorted(one.flavors.items())),
+        "resourceUsage": {
+            name: resources.written(name, value) for name, value in sorted(one.usage.items())
+        },
+        "count": one.count,
+    }
+    if one.topology is not None:
+        written["topologyAssignment"] = write_assignment(one.topology)
+    return written
 
 
 def _pod_set(item: Mapping[str, Any]) -> PodSet:
@@ -112,7 +118,7 @@ def _pod_set(item: Mapping[str, Any]) -> PodSet:
         count=int(item.get("count", 1)),
         min_count=item.get("minCount"),
         shape=pods.shape(item.get("template") or {}),
-        topology_request=json.dumps(request, sort_keys=True) if request else "",
+        topology=read_request(request),
         group=request.get("podSetGroupName"),
     )
 

@@ -6,6 +6,7 @@ from typing import Any
 from app.core.metadata import condition, status_of
 from app.core.quantity import UNLIMITED, parse
 from app.core.resources import FlavorResource
+from app.core.topology import expanded
 from tests.conformance.world import World, holds_quota
 
 
@@ -66,11 +67,21 @@ def _admission(one: dict[str, Any]) -> object:
                 pod_set["count"],
                 dict(pod_set.get("flavors") or {}),
                 {r: value(q) for r, q in (pod_set.get("resourceUsage") or {}).items()},
-                pod_set.get("topologyAssignment"),
+                _topology(pod_set.get("topologyAssignment")),
             )
             for pod_set in one["podSets"]
         ],
     )
+
+
+def _topology(assignment: dict[str, Any] | None) -> object:
+    """Levels and domains, from the plain form of the vectors or from the compressed one of a status."""
+    if assignment is None:
+        return None
+    if "domains" in assignment:
+        domains = [(tuple(one["values"]), one["count"]) for one in assignment["domains"]]
+        return assignment["levels"], domains
+    return assignment["levels"], expanded(assignment)
 
 
 def _by_queue(world: World, list_of: Any) -> dict[str, list[str]]:

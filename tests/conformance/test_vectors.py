@@ -21,8 +21,8 @@ DEPARTURES = {
     "edge-00123": "Kueue's usage stays saturated after the workload that saturated it is gone.",
 }
 
-#: Families that are no target: they need placement, or record what a careful scheduler does better.
-_LATER = ("tas-", "livelock", "quirks")
+#: Families that are no target: they record what a careful scheduler does better.
+_LATER = ("livelock", "quirks")
 
 
 def _targets() -> list[str]:

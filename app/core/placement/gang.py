@@ -13,6 +13,7 @@ from app.core.placement.ledger import Occupation
 from app.core.placement.misfit import Misfit
 from app.core.placement.sites import Sites
 from app.core.placement.wanted import Wanted, demand_of
+from app.core.resources import PODS
 from app.core.topology import TopologyAssignment
 
 #: By pod set.
@@ -47,18 +48,36 @@ def place(sites: Sites, wanted: Sequence[Wanted], terms: Terms = NOW) -> Placeme
     return placed
 
 
-def has_room(sites: Sites, places: Iterable[Occupation]) -> bool:
-    """Does every domain still hold what is to go there? Each pod set is asked for itself, as Kueue does."""
-    for place_ in places:
-        site = sites.site(place_.flavor)
-        if site is None:
+def has_room(sites: Sites, places: Sequence[Occupation]) -> bool:
+    """Would all domains hold, together, what is to go there?"""
+    if not places:
+        return True
+    with sites.trial():
+        sites.occupy(places)
+        return all(_has_left(sites, one, dict.fromkeys(dict(one.asked), 0)) for one in places)
+
+
+def has_room_to_the_letter(sites: Sites, places: Iterable[Occupation]) -> bool:
+    """The same as Kueue asks it: each pod set for itself, forgetting that a node has so many places for pods.
+
+    So two pod sets may be let onto the same room, and pods that ask for nothing never find any.
+    """
+    for one in places:
+        asked = {resource: amount for resource, amount in one.asked if resource != PODS}
+        if not asked or not _has_left(sites, one, asked):
             return False
-        for values, count in place_.assignment.domains:
-            leaf = site.leaf(values)
-            if leaf is None or any(
-                site.now.room(leaf, resource) < amount * count for resource, amount in place_.asked
-            ):
-                return False
+    return True
+
+
+def _has_left(sites: Sites, place_: Occupation, per_pod: Mapping[str, int]) -> bool:
+    """Is every domain there, with so much left for each of its pods?"""
+    site = sites.site(place_.flavor)
+    for values, count in place_.assignment.domains:
+        leaf = None if site is None else site.leaf(values)
+        if site is None or leaf is None:
+            return False
+        if any(site.now.room(leaf, r) < amount * count for r, amount in per_pod.items()):
+            return False
     return True
 
 

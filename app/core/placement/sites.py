@@ -5,11 +5,10 @@ site is built when it is first asked for and then kept; a change of one node rea
 flavor when it is ready, not cordoned, carries the flavor's labels and has a value for every level.
 
 There are two ledgers: what is admitted, and what a trial assumes while it imagines the cluster without all of it.
-Everything booked inside a ``trial`` is taken back at its end.
+Everything booked inside a ``trial`` is taken back at its end; nodes do not change inside one.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from app.core.model import Node, ResourceFlavor, Topology
@@ -18,6 +17,23 @@ from app.core.placement.site import Site
 from app.core.resources import Requests
 
 _Booking = tuple[Occupation, int, bool]
+
+
+class SiteTrial:
+    """Takes back, in reverse, what was booked since it was entered."""
+
+    __slots__ = ("_sites",)
+
+    def __init__(self, sites: "Sites") -> None:
+        self._sites = sites
+
+    def __enter__(self) -> None:
+        self._sites.journals.append([])
+
+    def __exit__(self, *_: object) -> None:
+        journal = self._sites.journals.pop()
+        for occupation, sign, empty in reversed(journal):
+            self._sites.book(occupation, -sign, empty=empty)
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +45,8 @@ class Sites:
     _admitted: Ledger = field(default_factory=Ledger)
     _imagined: Ledger = field(default_factory=Ledger)
     _built: dict[str, Site] = field(default_factory=dict)
-    _journals: list[list[_Booking]] = field(default_factory=list)
+    journals: list[list[_Booking]] = field(default_factory=list)  # of the trials that are on
+    version: int = 0  # moves with every change that lasts
 
     # Questions
 
@@ -50,13 +67,33 @@ class Sites:
 
     # Changes of the cluster
 
+    def put(self, noun: ResourceFlavor | Topology | Node) -> None:
+        match noun:
+            case ResourceFlavor():
+                self.put_flavor(noun)
+            case Topology():
+                self.put_topology(noun)
+            case Node():
+                self.put_node(noun)
+
+    def remove(self, noun: ResourceFlavor | Topology | Node) -> None:
+        match noun:
+            case ResourceFlavor():
+                self.remove_flavor(noun.name)
+            case Topology():
+                self.remove_topology(noun.name)
+            case Node():
+                self.remove_node(noun.name)
+
     def put_flavor(self, flavor: ResourceFlavor) -> None:
         self.flavors[flavor.name] = flavor
         self._built.pop(flavor.name, None)
+        self.version += 1
 
     def remove_flavor(self, name: str) -> None:
         self.flavors.pop(name, None)
         self._built.pop(name, None)
+        self.version += 1
 
     def put_topology(self, topology: Topology) -> None:
         self.topologies[topology.name] = topology
@@ -68,11 +105,13 @@ class Sites:
 
     def put_node(self, node: Node) -> None:
         self.nodes[node.name] = node
+        self.version += 1
         for flavor in list(self._built):
             self._settle(flavor, node)
 
     def remove_node(self, name: str) -> None:
         self.nodes.pop(name, None)
+        self.version += 1
         for site in self._built.values():
             self._write(site, site.remove_node(name))
 
@@ -90,26 +129,23 @@ class Sites:
     def occupy(self, places: Iterable[Occupation], sign: int = 1, *, empty: bool = False) -> None:
         """Pods are placed, or with a sign of -1 leave; `empty`: in the cluster imagined without what is admitted."""
         for occupation in places:
-            if self._journals:
-                self._journals[-1].append((occupation, sign, empty))
-            (self._imagined if empty else self._admitted).book(occupation, sign)
-            for site in self._built.values():
-                if site.scope == occupation.scope:
-                    for values, _ in occupation.assignment.domains:
-                        self._write(site, site.leaf(values))
+            if self.journals:
+                self.journals[-1].append((occupation, sign, empty))
+            else:
+                self.version += 1
+            self.book(occupation, sign, empty=empty)
 
-    @contextmanager
-    def trial(self) -> Iterator[None]:
+    def book(self, occupation: Occupation, sign: int, *, empty: bool) -> None:
+        """Write a change without noting it for a trial."""
+        (self._imagined if empty else self._admitted).book(occupation, sign)
+        for site in self._built.values():
+            if site.scope == occupation.scope:
+                for values, _ in occupation.assignment.domains:
+                    self._write(site, site.leaf(values))
+
+    def trial(self) -> SiteTrial:
         """Everything booked inside is taken back at the end. Trials nest."""
-        self._journals.append([])
-        try:
-            yield
-        finally:
-            journal = self._journals.pop()
-            journals, self._journals = self._journals, []
-            for occupation, sign, empty in reversed(journal):
-                self.occupy([occupation], -sign, empty=empty)
-            self._journals = journals
+        return SiteTrial(self)
 
     # Building
 
@@ -152,6 +188,7 @@ class Sites:
         return {r: value - others.get(r, 0) for r, value in node.allocatable.items()}
 
     def _forget_topology(self, name: str) -> None:
+        self.version += 1
         for flavor in self.flavors.values():
             if flavor.topology_name == name:
                 self._built.pop(flavor.name, None)

@@ -1,11 +1,10 @@
-"""Where the pods of a pod set were placed: Kueue's compressed form, its limits, and the way to and from a plain list.
+"""Where the pods of a pod set were placed: Kueue's compressed form and its limits.
 
-Slices exist because an assignment to ten thousand hosts must fit into one object: values that all domains share are
-written once, and common prefixes and suffixes are taken out. Logically it is an ordered list of (values, count).
+Logically it is an ordered list of domains and their numbers of pods; ``core.topology`` reads and writes it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated
 
 from pydantic import Field
 
@@ -82,63 +81,3 @@ def _slice_rules(piece: Place) -> Iterator[FieldError]:
             yield level.invalid("universalValue excludes prefix and suffix")
         if isinstance(roots.value, list) and len(roots.value) != domains:
             yield roots.invalid("must have as many entries as domainCount says")
-
-
-def expanded(assignment: Mapping[str, Any]) -> list[tuple[tuple[str, ...], int]]:
-    """The plain list: the values of each domain, widest level first, and its number of pods."""
-    return [domain for piece in assignment.get("slices") or () for domain in _domains(piece)]
-
-
-def _domains(piece: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], int]]:
-    domains = piece["domainCount"]
-    counts = piece.get("podCounts") or [piece.get("universalPodCount") or 0] * domains
-    columns = [_values(level, domains) for level in piece["valuesPerLevel"]]
-    for index in range(domains):
-        yield tuple(column[index] for column in columns), counts[index]
-
-
-def _values(level: Mapping[str, Any], domains: int) -> Sequence[str]:
-    if (universal := level.get("universalValue")) is not None:
-        return [universal] * domains
-    prefix, suffix = level.get("prefix") or "", level.get("suffix") or ""
-    return [f"{prefix}{root}{suffix}" for root in level["roots"]]
-
-
-def compressed(
-    levels: Sequence[str], domains: Sequence[tuple[Sequence[str], int]]
-) -> dict[str, Any]:
-    """The wire form of a plain list, in one slice, with everything shared written once."""
-    if not domains:
-        return {"levels": list(levels), "slices": []}
-    counts = [count for _, count in domains]
-    columns = zip(*(values for values, _ in domains), strict=True)
-    piece: dict[str, Any] = {
-        "domainCount": len(domains),
-        "valuesPerLevel": [_level(column) for column in columns],
-    }
-    if len(set(counts)) == 1:
-        piece["universalPodCount"] = counts[0]
-    else:
-        piece["podCounts"] = counts
-    return {"levels": list(levels), "slices": [piece]}
-
-
-def _level(values: Sequence[str]) -> dict[str, Any]:
-    lowest, highest = min(values), max(values)
-    if lowest == highest:
-        return {"universalValue": lowest}
-    prefix = lowest[: _shared(lowest, highest)]
-    rests = [value[len(prefix) :] for value in values]
-    backwards = [rest[::-1] for rest in rests]
-    suffix = min(backwards)[: _shared(min(backwards), max(backwards))][::-1]
-    out: dict[str, Any] = {"prefix": prefix} if prefix else {}
-    if suffix:
-        out["suffix"] = suffix
-    out["roots"] = [rest[: len(rest) - len(suffix)] for rest in rests]
-    return out
-
-
-def _shared(left: str, right: str) -> int:
-    """How many characters two texts have in common from the left."""
-    pairs = zip(left, right, strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))

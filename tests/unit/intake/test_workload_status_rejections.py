@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.intake.kinds.topology_assignment import compressed, expanded
+from app.core.topology import compressed, expanded
 from tests.unit.intake.samples import NOW, condition, edited, pod_set, reserved, told, workload
 
 ADMISSION = "status.admission"

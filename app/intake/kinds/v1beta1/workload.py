@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.core.manifests import Manifest
+from app.core.topology import compressed, expanded
 from app.intake.kinds.faults import refused
 from app.intake.kinds.place import Place
-from app.intake.kinds.topology_assignment import compressed, expanded
 from app.intake.kinds.v1beta1.reshape import (
     as_v1beta1,
     as_v1beta2,
