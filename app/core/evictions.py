@@ -81,21 +81,21 @@ def evict_deactivated(manifest: Manifest, now: datetime) -> Manifest:
         if one["type"] != "DeactivationTarget"
     ]
     manifest = with_status(manifest, conditions=kept, requeueState=None)
-    if not is_true(status_of(manifest), "QuotaReserved"):
-        manifest = _stay_out(manifest, message, now)
+    manifest = _stay_out(manifest, message, now)
     return evict(manifest, _DEACTIVATED, message, now, cause=cause)
 
 
 def _stay_out(manifest: Manifest, message: str, now: datetime) -> Manifest:
-    """It held no quota, so nothing has to stop: it is out of line at once."""
-    for kind, reason in (
-        ("QuotaReserved", PendingReason.DEACTIVATED),
-        ("Requeued", _DEACTIVATED),
-    ):
-        manifest = set_condition(
-            manifest, kind, status=False, reason=reason, message=message, now=now
-        )
-    return manifest
+    """Whatever let it queue before is over. Where it held no quota nothing has to stop, and it is pending no more."""
+    manifest = set_condition(
+        manifest, "Requeued", status=False, reason=_DEACTIVATED, message=message, now=now
+    )
+    if is_true(status_of(manifest), "QuotaReserved"):
+        return manifest
+    reason = PendingReason.DEACTIVATED
+    return set_condition(
+        manifest, "QuotaReserved", status=False, reason=reason, message=message, now=now
+    )
 
 
 def _reset_check(check: Manifest, now: datetime) -> Manifest:

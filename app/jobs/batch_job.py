@@ -142,13 +142,16 @@ def _only(start: StartInfo) -> PodSetStart:
 
 
 def _size(manifest: Manifest, count: int) -> Manifest:
-    """What to set so that `count` pods run. Fewer than asked is for Jobs that allow partial admission."""
+    """What to set so that `count` pods run. Fewer than asked is for Jobs that allow partial admission.
+
+    A Job that has some of its completions behind it was admitted with what is left, and needs no telling.
+    """
     spec: Manifest = manifest["spec"]
-    asked = _count(spec)
-    if count == asked:
+    asked, minimum = _count(spec), _min_count(manifest)
+    left = asked - sum(done for _, done in _reclaimable(spec, manifest.get("status") or {}))
+    if count == asked or (count == left and minimum is None):
         return {}
-    minimum = _min_count(manifest)
-    if minimum is None or not minimum <= count < asked:
+    if minimum is None or not min(minimum, left) <= count < asked:
         raise Conflict(f"The Job asks for {asked} pods and was admitted with {count}.")
     if annotation(manifest, labels.COMPLETIONS_EQUAL_PARALLELISM) == "true":
         return {"parallelism": count, "completions": count}

@@ -129,9 +129,13 @@ def _owned(job: Manifest, workload: Manifest) -> bool:
 def _with_admitted_counts(
     pod_sets: Sequence[Manifest], admission: Mapping[str, Any]
 ) -> list[Manifest]:
+    """Only pod sets that may start smaller are told their size; the others may have been admitted with what is left."""
     counts = {item["name"]: item.get("count") for item in admission.get("podSetAssignments") or ()}
     return [
-        {**entry, "count": counts.get(entry["name"]) or entry.get("count", 1)} for entry in pod_sets
+        {**entry, "count": counts.get(entry["name"]) or entry.get("count", 1)}
+        if entry.get("minCount") is not None
+        else entry
+        for entry in pod_sets
     ]
 
 

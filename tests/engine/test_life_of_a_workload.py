@@ -6,8 +6,8 @@ import pytest
 
 from app.core.policy import PodsReady, Policy, Requeuing, Retention
 from app.store.session import Database
-from tests.engine.stage import NOW, Stage
 from tests.builders import cluster_queue, flavor, local_queue
+from tests.engine.stage import NOW, Stage
 
 LIMIT = Policy(pods_ready=PodsReady(timeout=timedelta(seconds=100), requeuing=Requeuing(limit=1)))
 

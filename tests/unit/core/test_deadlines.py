@@ -83,6 +83,16 @@ def test_a_workload_that_ran_out_of_time_has_all_of_it_again_when_it_is_reactiva
     assert next_look_at(again, DEFAULT) == at(400)
 
 
+def test_a_second_deactivation_of_a_running_workload_is_one_eviction() -> None:
+    ours = lifecycle.deactivate_now(workload("w"), "X", "x", NOW)
+    alive = advance({**ours, "spec": {**ours["spec"], "active": True}}, WORLD, at(10), TIDY)
+    again = lifecycle.admit(alive, admit(), at(20))
+    off = advance({**again, "spec": {**again["spec"], "active": False}}, WORLD, at(30), TIDY)
+
+    assert shown(off)["Evicted"] == ("True", "Deactivated")
+    assert advance(off, WORLD, at(40), TIDY) is off
+
+
 def test_a_second_deactivation_by_a_person_is_no_longer_ours() -> None:
     ours = lifecycle.deactivate_now(workload("w"), "X", "x", NOW)
     alive = advance({**ours, "spec": {**ours["spec"], "active": True}}, WORLD, at(10), TIDY)

@@ -137,27 +137,34 @@ def test_equivalence_of_a_waiting_workload(edited: Manifest, same: bool) -> None
     assert ADAPTER.equivalent(edited, workload_of(job())) is same
 
 
+SMALLER = {labels.MIN_PARALLELISM: "1"}
+
+
 @pytest.mark.parametrize(
-    ("edited", "same"),
+    ("spec", "same"),
     [
-        (job({"suspend": False, "parallelism": 2}), True),
-        (job({"suspend": False, "parallelism": 3}), False),
-        (job({"suspend": True, "parallelism": 3}), True),
-        (job({"suspend": True, "parallelism": 1}), False),
+        ({"suspend": False, "parallelism": 2}, True),
+        ({"suspend": False, "parallelism": 3}, False),
+        ({"suspend": True, "parallelism": 3}, True),
+        ({"suspend": True, "parallelism": 1}, False),
         (
-            job(
-                {
-                    "suspend": False,
-                    "parallelism": 2,
-                    "template": template(tolerations=[{"key": "of-a-flavor"}]),
-                }
-            ),
+            {
+                "suspend": False,
+                "parallelism": 2,
+                "template": template(tolerations=[{"key": "of-a-flavor"}]),
+            },
             True,
         ),
     ],
 )
-def test_equivalence_of_an_admitted_workload_of_fewer_pods(edited: Manifest, same: bool) -> None:
-    assert ADAPTER.equivalent(edited, workload_of(job(), count=2)) is same
+def test_equivalence_of_an_admitted_workload_of_fewer_pods(spec: Manifest, same: bool) -> None:
+    whole = workload_of(job(annotations=SMALLER), count=2)
+    assert ADAPTER.equivalent(job(spec, annotations=SMALLER), whole) is same
+
+
+def test_a_job_of_one_size_that_was_admitted_with_what_is_left_is_still_the_same() -> None:
+    assert ADAPTER.equivalent(job({"suspend": False}), workload_of(job(), count=2))
+    assert not ADAPTER.equivalent(job({"suspend": False, "parallelism": 2}), workload_of(job()))
 
 
 def test_an_unreadable_quantity_does_not_break_the_comparison() -> None:
