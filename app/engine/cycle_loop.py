@@ -15,6 +15,7 @@ import structlog
 from app.core.cycle import schedule
 from app.core.decisions import Cursor, CycleResult
 from app.core.image import Image
+from app.core.manifests import Manifest
 from app.core.policy import Policy
 from app.engine import writes
 from app.engine.following import Following
@@ -104,7 +105,17 @@ class CycleLoop:
             return False
         outcome = await self._commit(steps)
         following.touched.update(dict.fromkeys(outcome.refused))
+        before = {**changed, **{row.manifest["metadata"]["uid"]: row.manifest for row in rows}}
+        for write in steps:
+            if write.uid not in outcome.refused:
+                self._tell_obstacle(before[write.uid], write.manifest, at)
         return True
+
+    def _tell_obstacle(self, before: Manifest, after: Manifest, at: Moment) -> None:
+        """What keeps it out of its queue is said once, when it is news."""
+        found = writes.obstacle(after)
+        if found is not None and found != writes.obstacle(before):
+            self.notices.waiting(after, *found, at.now)
 
     async def _schedule(self) -> bool:
         at = self._moment()
@@ -168,7 +179,8 @@ class CycleLoop:
         )
         for one in result.pending:
             if one.uid in rows and one.uid not in outcome.refused:
-                self.notices.waiting(rows[one.uid].manifest, one.explanation, result.at)
+                why = one.explanation
+                self.notices.waiting(rows[one.uid].manifest, why.reason, why.message, result.at)
 
     def _moment(self) -> Moment:
         return Moment(epoch=self.lease.epoch, policy=self.policy, now=self.clock())

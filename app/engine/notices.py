@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.core.decisions import Explanation
 from app.core.manifests import Manifest
 from app.engine.events import JobRef, Recorder
 
@@ -12,10 +11,10 @@ from app.engine.events import JobRef, Recorder
 class Notices:
     recorder: Recorder
 
-    def waiting(self, workload: Manifest, why: Explanation, now: datetime) -> None:
+    def waiting(self, workload: Manifest, reason: str, why: str, now: datetime) -> None:
         job = owner_of(workload)
         if job is not None:
-            self.recorder.say(job, why.reason, why.message, now, warning=True)
+            self.recorder.say(job, reason, why, now, warning=True)
 
     def started(self, job: Manifest, cluster_queue: str, now: datetime) -> None:
         words = f"Admitted by clusterQueue {cluster_queue}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from app.core import deadlines, lifecycle, upkeep
-from app.core.decisions import Admit, CycleResult, Pending, Preempt
+from app.core.decisions import Admit, CycleResult, Pending, PendingReason, Preempt
 from app.core.image import Image
 from app.core.manifests import Manifest
 from app.core.metadata import is_deleting, spec_of, status_of
@@ -23,6 +23,8 @@ from app.store.ledger import Charge
 from app.store.tracking import Retrack, StoredWorkload, Tracking
 
 WORKLOAD_DELETED = "WorkloadDeleted"
+
+_OBSTACLES = (PendingReason.MISCONFIGURED, PendingReason.SUSPENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,6 +229,14 @@ def _next_generation(manifest: Manifest) -> Manifest:
         **manifest,
         "metadata": {**metadata, "generation": metadata.get("generation", 1) + 1},
     }
+
+
+def obstacle(manifest: Manifest) -> tuple[str, str] | None:
+    """Reason and message, where its status says that something outside the line keeps it from queueing."""
+    found = lifecycle.condition(status_of(manifest), "QuotaReserved")
+    if found is None or found["status"] == "True" or found["reason"] not in _OBSTACLES:
+        return None
+    return found["reason"], found["message"]
 
 
 def says_so_already(one: Pending, manifest: Manifest) -> bool:
