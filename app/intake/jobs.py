@@ -28,8 +28,6 @@ T = TypeVar("T")
 
 OBSERVER = Actor("system", "observer")
 
-#: A job seen this long after its creation was missed when it came; its own time then says when it was its turn.
-LATE = timedelta(seconds=2)
 TICK = timedelta(microseconds=1)
 
 
@@ -134,7 +132,7 @@ class JobIntake:
                 if row is not None:
                     _follow(tx, row, job, repair)
                 elif self._enlists(job):
-                    created_at = _created_at(job, repair.now + place * TICK)
+                    created_at = _created_at(job, repair.now) + place * TICK
                     manifest, tracking = repair.enlist(job, self.new_uid(), created_at)
                     tx.put(manifest, tracking)
             except Invalid as error:
@@ -226,5 +224,10 @@ def _arrival(job: Manifest) -> tuple[str, int, str]:
 
 
 def _created_at(job: Manifest, seen_at: datetime) -> datetime:
-    created_at = moment(job["metadata"]["creationTimestamp"])
-    return created_at if seen_at - created_at > LATE else seen_at
+    """Within the second that the job says, and the later the later it was seen, however late that is.
+
+    So those of one second keep the order in which they were seen, and one that was missed for a while loses no place.
+    """
+    second = moment(job["metadata"]["creationTimestamp"])
+    late_s = max(0.0, (seen_at - second).total_seconds())
+    return second + timedelta(seconds=late_s / (1 + late_s))
