@@ -37,14 +37,16 @@ EMPTY = Terms(empty=True)
 def place(sites: Sites, wanted: Sequence[Wanted], terms: Terms = NOW) -> Placement | Misfit:
     """An assignment for every pod set, or the first misfit."""
     placed: dict[str, TopologyAssignment] = {}
+    groups = _groups(wanted)
     with sites.trial():
-        for members in _groups(wanted):
+        for number, members in enumerate(groups, start=1):
             found = _place_group(sites, members, terms)
             if isinstance(found, Misfit):
                 return found
             placed |= found
-            taken = [one.occupying(found[one.pod_set]) for one in members]
-            sites.occupy(taken, empty=terms.empty)
+            if number < len(groups):
+                taken = [one.occupying(found[one.pod_set]) for one in members]
+                sites.occupy(taken, empty=terms.empty)
     return placed
 
 

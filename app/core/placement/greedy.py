@@ -16,6 +16,7 @@ from app.core.placement.arrays import Ints
 from app.core.placement.counts import LevelCounts
 
 _SORTED_WHOLE = 2048  # larger pools are narrowed down before they are sorted
+_COUNTED = 2**16
 _NEVER = int(np.iinfo(np.int64).max)
 
 
@@ -62,31 +63,47 @@ def ordered_for_leader(pool: LevelCounts, *, packs: bool) -> Ints:
 
 
 def contenders(pool: LevelCounts, need: int, *, packs: bool) -> Ints:
-    """The positions that `take` could use for so many slices, in the order of workers: no need to sort the others."""
+    """The positions that `take` would use for so many slices, in the order of workers: the others need no sorting.
+
+    How many domains there are of each size tells at which size the need is met: those on the better side are taken
+    whole, of that size the first few, and packing may want the tightest for the rest.
+    """
     if len(pool.slices) <= _SORTED_WHOLE:
         return ordered(pool, packs=packs)
-    values = _sorted(pool.slices)
+    sizes, numbers = _sizes(pool.slices)
     if packs:
-        values = values[::-1]
-    sums = np.cumsum(values, dtype=np.int64)
+        sizes, numbers = sizes[::-1], numbers[::-1]
+    sums = np.cumsum(sizes * numbers)
     last = int(np.searchsorted(sums, need))
-    if last >= len(values):
+    if last >= len(sizes):
         return ordered(pool, packs=packs)
-    cut = int(values[last])
+    size = int(sizes[last])
+    left = need - (int(sums[last - 1]) if last else 0)
+    whole = (left - 1) // size  # of that size; then one more, or a tighter one
+    better = (pool.slices > size) if packs else (pool.slices < size) & (pool.slices > 0)
+    at = [np.flatnonzero(better), _first(pool, size, whole + 1)]
     if packs:
-        left = need - int(sums[last] - cut)
-        tight = int(values[len(values) - 1 - int(np.searchsorted(values[::-1], left))])
-        at = np.flatnonzero((pool.slices >= cut) | (pool.slices == tight))
-    else:
-        at = np.flatnonzero((pool.slices <= cut) & (pool.slices > 0))
-    return at[ordered(pool.part(at), packs=packs)]
+        enough = sizes[(sizes >= left - whole * size) & (numbers > 0)]
+        tight = int(enough[-1])
+        at += [_first(pool, tight, 1)] if tight < size else []
+    chosen = np.sort(np.concatenate(at))
+    return chosen[ordered(pool.part(chosen), packs=packs)]
 
 
-def _sorted(values: Ints) -> Ints:
-    """Small numbers sort by radix, which takes a fifth of the time."""
-    if int(values.max()) < 2**16:
-        return np.sort(values.astype(np.uint16), kind="stable").astype(np.int64)
-    return np.sort(values)
+def _sizes(slices: Ints) -> tuple[Ints, Ints]:
+    """The sizes there are, ascending, and how many domains of each; small sizes are counted without sorting."""
+    if int(slices.max()) < _COUNTED:
+        numbers = np.bincount(slices)
+        return np.arange(len(numbers), dtype=np.int64), numbers
+    return np.unique(slices, return_counts=True)
+
+
+def _first(pool: LevelCounts, size: int, number: int) -> Ints:
+    """The first domains of one size, in the order of workers."""
+    at = np.flatnonzero(pool.slices == size)
+    if len(at) <= number:
+        return at
+    return at[np.argsort(pool.pods[at], kind="stable")[:number]]
 
 
 def take(amounts: Ints, order: Ints, need: int, *, packs: bool) -> Taken | None:

@@ -46,6 +46,6 @@ class Ledger:
     def held(self, scope: str, values: Path) -> Mapping[str, int]:
         return self._entries.get(scope, {}).get(values, _NOTHING)
 
-    def domains(self, scope: str) -> list[Path]:
-        """Where anything is placed."""
-        return list(self._entries.get(scope, ()))
+    def entries(self, scope: str) -> Mapping[Path, Mapping[str, int]]:
+        """All domains where anything is placed."""
+        return self._entries.get(scope, {})

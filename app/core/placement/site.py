@@ -28,6 +28,12 @@ from app.core.topology import TopologyAssignment
 
 _SHAPES_KEPT = 64
 
+#: Nodes and what each offers.
+Members = Sequence[tuple[Node, Requests]]
+
+#: Leaves and what each holds.
+Held = Iterable[tuple[int, Mapping[str, int]]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
@@ -51,33 +57,34 @@ class Site:
     _tallies: OrderedDict[tuple[bool, Shape], Tally] = field(default_factory=OrderedDict)
 
     @classmethod
-    def build(
-        cls,
-        flavor: str,
-        topology: str,
-        levels: tuple[str, ...],
-        nodes: Iterable[tuple[Node, Requests]],
-    ) -> "Site":
-        """From the nodes that are ready, each with what it offers."""
-        ordered = sorted(nodes, key=lambda pair: pair[0].name)
-        paths = _paths(levels, [node for node, _ in ordered])
-        tree = grow(levels, paths.values())
-        ground = Ground(len(tree.paths))
-        site = cls(
+    def build(cls, flavor: str, topology: str, levels: tuple[str, ...], members: Members) -> "Site":
+        """From the nodes that are ready, in the order of their names, each with what it offers."""
+        paths = [_path(levels, node) for node, _ in members]
+        tree = grow(levels, paths)
+        homes = [tree.leaf_of[tree.named(path)] for path in paths]
+        at: list[dict[str, Requests]] = [{} for _ in tree.paths]
+        nodes: list[Node | None] = [None] * len(tree.paths)
+        for (node, offer), leaf in zip(members, homes, strict=True):
+            at[leaf][node.name] = offer
+            nodes[leaf] = node
+        ground = Ground.of([_total(offers.values()) for offers in at])
+        return cls(
             flavor=flavor,
             topology=topology,
             tree=tree,
             ground=ground,
-            now=Stock(ground),
-            idle=Stock(ground),
-            screen=Screen([None] * len(tree.paths) if tree.names_hosts else []),
-            _at=[{} for _ in tree.paths],
+            now=Stock.of(ground, ()),
+            idle=Stock.of(ground, ()),
+            screen=Screen(nodes if tree.names_hosts else []),
+            _at=at,
+            _homes={node.name: leaf for (node, _), leaf in zip(members, homes, strict=True)},
         )
-        for node, offer in ordered:
-            leaf = tree.leaf_of[tree.named(paths[node.name])]
-            site._settle(leaf, node, offer)
-        site.now, site.idle = Stock(ground), Stock(ground)
-        return site
+
+    def stocked(self, empty: Held, full: Held) -> "Site":
+        """With what its leaves hold, in the cluster as it is and in the one that is imagined empty."""
+        self.now = Stock.of(self.ground, full)
+        self.idle = Stock.of(self.ground, empty)
+        return self
 
     @property
     def scope(self) -> str:
@@ -122,6 +129,10 @@ class Site:
             return Misfit(explainer.sentence(found) if explain else "")
         return self._plan(found)
 
+    def forget(self) -> None:
+        """Drop all counts that were kept; the next placements count anew."""
+        self._tallies.clear()
+
     def _choose(self, levels: Levels, demand: Demand) -> Chosen | Shortfall:
         """The leaves, if what is chosen can be handed down to them and every one of them holds its part."""
         if demand.balanced and (even := balance(self.tree, levels, demand)) is not None:
@@ -157,10 +168,10 @@ class Site:
         return Plan(workers=workers, leader=leader)
 
     def _assignment(self, pairs: Sequence[tuple[int, int]]) -> TopologyAssignment:
-        written = self.tree.written
+        paths, shown = self.tree.paths, slice(-1 if self.tree.names_hosts else 0, None)
         return TopologyAssignment(
             levels=self.tree.written_levels,
-            domains=tuple((written(leaf), pods) for leaf, pods in pairs),
+            domains=tuple([(paths[leaf][shown], pods) for leaf, pods in pairs]),
         )
 
     def _levels(self, demand: Demand, *, empty: bool) -> Levels:
@@ -189,12 +200,8 @@ class Site:
         self.ground.set(leaf, _total(self._at[leaf].values()))
 
 
-def _paths(levels: tuple[str, ...], nodes: Sequence[Node]) -> Mapping[str, Path]:
-    return {node.name: _path(levels, node) for node in nodes}
-
-
 def _path(levels: tuple[str, ...], node: Node) -> Path:
-    return tuple(node.labels[level] for level in levels)
+    return tuple(map(node.labels.__getitem__, levels))
 
 
 def _total(offers: Iterable[Requests]) -> Requests:

@@ -10,10 +10,11 @@ Everything booked inside a ``trial`` is taken back at its end; nodes do not chan
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from app.core.model import Node, ResourceFlavor, Topology
 from app.core.placement.ledger import Ledger, Occupation
-from app.core.placement.site import Site
+from app.core.placement.site import Held, Site
 from app.core.resources import Requests
 
 _Booking = tuple[Occupation, int, bool]
@@ -137,11 +138,16 @@ class Sites:
 
     def book(self, occupation: Occupation, sign: int, *, empty: bool) -> None:
         """Write a change without noting it for a trial."""
-        (self._imagined if empty else self._admitted).book(occupation, sign)
+        ledger = self._imagined if empty else self._admitted
+        ledger.book(occupation, sign)
+        resources = [resource for resource, _ in occupation.asked]
         for site in self._built.values():
             if site.scope == occupation.scope:
+                stock = site.idle if empty else site.now
                 for values, _ in occupation.assignment.domains:
-                    self._write(site, site.leaf(values))
+                    leaf = site.leaf(values)
+                    if leaf is not None:
+                        stock.write(leaf, ledger.held(site.scope, values), resources)
 
     def trial(self) -> SiteTrial:
         """Everything booked inside is taken back at the end. Trials nest."""
@@ -156,14 +162,11 @@ class Sites:
         flavor = self.flavors[name]
         members = [
             (node, self._offer(node))
-            for node in self.nodes.values()
+            for node in sorted(self.nodes.values(), key=attrgetter("name"))
             if _belongs(node, flavor, levels)
         ]
         site = Site.build(name, flavor.topology_name or "", levels, members)
-        for ledger in (self._admitted, self._imagined):
-            for values in ledger.domains(site.scope):
-                self._write(site, site.leaf(values))
-        return site
+        return site.stocked(empty=_held(site, self._imagined), full=_held(site, self._admitted))
 
     def _settle(self, name: str, node: Node) -> None:
         site = self._built[name]
@@ -194,10 +197,17 @@ class Sites:
                 self._built.pop(flavor.name, None)
 
 
+def _held(site: Site, ledger: Ledger) -> Held:
+    for values, entry in ledger.entries(site.scope).items():
+        leaf = site.leaf(values)
+        if leaf is not None:
+            yield leaf, entry
+
+
 def _belongs(node: Node, flavor: ResourceFlavor, levels: tuple[str, ...]) -> bool:
     labels = node.labels
     return (
         node.ready
-        and all(labels.get(key) == value for key, value in flavor.node_labels.items())
-        and all(level in labels for level in levels)
+        and flavor.node_labels.items() <= labels.items()
+        and all(map(labels.__contains__, levels))
     )

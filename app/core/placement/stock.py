@@ -9,8 +9,10 @@ A stock notes the leaves it writes. Whoever keeps something computed from it rem
 asks for what came later (``since``), and starts over when that is no longer known.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+
+import numpy as np
 
 from app.core.placement.arrays import Ints, zeros
 from app.core.resources import Requests
@@ -29,13 +31,24 @@ class Ground:
     size: int
     offered: dict[str, Ints] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, offers: Sequence[Requests]) -> "Ground":
+        """Leaf by leaf."""
+        resources = dict.fromkeys(resource for offer in offers for resource in offer)
+        return cls(
+            len(offers),
+            {
+                resource: _column([offer.get(resource, 0) for offer in offers])
+                for resource in resources
+            },
+        )
+
     def set(self, leaf: int, amounts: Requests) -> None:
         for resource in amounts:
             if resource not in self.offered:
                 self.offered[resource] = zeros(self.size)
         for resource, offered in self.offered.items():
-            value = amounts.get(resource, 0)
-            offered[leaf] = max(-_MOST_OFFERED, min(value, _MOST_OFFERED))
+            offered[leaf] = _within(amounts.get(resource, 0), _MOST_OFFERED)
 
 
 @dataclass(slots=True, eq=False)
@@ -45,16 +58,27 @@ class Stock:
     _noted: list[int] = field(default_factory=list)
     _forgotten: int = 0  # notes that are no longer in the list
 
-    def __post_init__(self) -> None:
-        self.free = {resource: offered.copy() for resource, offered in self.ground.offered.items()}
+    @classmethod
+    def of(cls, ground: Ground, holdings: Iterable[tuple[int, Mapping[str, int]]]) -> "Stock":
+        """The ground less what some leaves hold."""
+        leaves, held = zip(*holdings, strict=True) if (holdings := list(holdings)) else ((), ())
+        at = np.array(leaves, dtype=np.int64)
+        free = {resource: offered.copy() for resource, offered in ground.offered.items()}
+        for resource, left in free.items():
+            used = [_within(used.get(resource, 0), _MOST_OWED) for used in held]
+            left[at] -= np.array(used, dtype=np.int64)
+        return cls(ground, free)
 
-    def write(self, leaf: int, used: Mapping[str, int]) -> None:
-        """The leaf holds so much now, or its ground changed."""
-        for resource, offered in self.ground.offered.items():
+    def write(self, leaf: int, used: Mapping[str, int], resources: Iterable[str] = ()) -> None:
+        """The leaf holds so much now: of these resources, or of all where its ground changed, too."""
+        for resource in resources or self.ground.offered:
+            offered = self.ground.offered.get(resource)
+            if offered is None:
+                continue  # no leaf has any of it, so no request for it fits
             free = self.free.get(resource)
             if free is None:
                 free = self.free[resource] = offered.copy()
-            free[leaf] = max(-_MOST_OWED, int(offered[leaf]) - used.get(resource, 0))
+            free[leaf] = int(offered[leaf]) - _within(used.get(resource, 0), _MOST_OWED)
         self._note(leaf)
 
     def room(self, leaf: int, resource: str) -> int:
@@ -74,3 +98,11 @@ class Stock:
         if len(self._noted) > 2 * self.ground.size + 1024:
             self._forgotten += len(self._noted)
             self._noted.clear()
+
+
+def _column(values: Sequence[int]) -> Ints:
+    return np.array([_within(value, _MOST_OFFERED) for value in values], dtype=np.int64)
+
+
+def _within(value: int, most: int) -> int:
+    return value if -most <= value <= most else most if value > 0 else -most
