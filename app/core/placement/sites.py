@@ -66,6 +66,10 @@ class Sites:
         topology = self.topologies.get(known.topology_name or "") if known is not None else None
         return () if topology is None else topology.levels
 
+    def rebuild(self) -> None:
+        """Forget all sites; each is built from the nodes when it is asked for again."""
+        self._built.clear()
+
     # Changes of the cluster
 
     def put(self, noun: ResourceFlavor | Topology | Node) -> None:
