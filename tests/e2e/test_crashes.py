@@ -43,7 +43,7 @@ def test_engine_is_killed_again_and_again(world: World, service: Installation) -
         crowd.submit_first()
         crowd.submit_rest()
         crowd.end_pods(crowd.first)
-        for _ in range(3):
+        for _ in range(2):
             time.sleep(dice.uniform(0, 0.6))
             service.role("engine").kill()
             lapse(world)

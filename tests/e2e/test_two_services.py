@@ -1,7 +1,7 @@
 """Two replicas over one database: one leads, the other takes over, and a leader that slept too long changes nothing."""
 
 from collections.abc import Iterator
-from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.crowd import Crowd
 from tests.e2e.front import Front
 from tests.e2e.installation import Installation
+from tests.e2e.manifests import job
 from tests.e2e.waiting import eventually
 from tests.e2e.world import World
 
@@ -26,9 +27,12 @@ WITNESS = (
 )
 
 
-@pytest.fixture
-def second(service: Installation, tmp_path: Path) -> Iterator[Installation]:
-    made = Installation(tmp_path / "second", service.kubeconfig, service.database_url)
+@pytest.fixture(scope="module")
+def second(
+    installation: Installation, front: Front, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Installation]:
+    folder = tmp_path_factory.mktemp("second")
+    made = Installation(folder, installation.kubeconfig, installation.database_url)
     made.launch()
     try:
         eventually((made.folder / "serving.json").exists, 40)
@@ -83,16 +87,31 @@ def test_replica_takes_over_at_once_from_one_that_is_stopped(
     world: World, service: Installation, second: Installation
 ) -> None:
     world.open_queue("1")
-    service.stop()
-    eventually(lambda: led_by(world, second), 5)
-    file = second.folder / "sluice.kubeconfig"
-    second.run("kubeconfig", "-o", str(file))
+    pair = (service, second)
+    leader = eventually(lambda: next((one for one in pair if led_by(world, one)), None), 20)
+    (other,) = (one for one in pair if one is not leader)
+    other.role("engine")
+    leader.stop()
+    eventually(lambda: led_by(world, other), 5)
+    file = other.folder / "replica.kubeconfig"
+    other.run("kubeconfig", "-o", str(file))
     theirs = Front(file)
     try:
         eventually(theirs.is_ready)
         theirs.kubectl("get", "clusterqueue", world.mine("main"))
     finally:
         theirs.close()
+    eventually(lambda: registered_port(world) == other.port)
+    world.submit(job("train", "main"))
+    world.until_complete("train")
+    world.until_free(world.mine("main"))
+
+
+def registered_port(world: World) -> int:
+    """Where the cluster finds the webhooks now."""
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/sluice"
+    url = world.cluster.get(path)["webhooks"][0]["clientConfig"]["url"]
+    return urlsplit(url).port or 0
 
 
 def led_by(world: World, one: Installation) -> int | None:
