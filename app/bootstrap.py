@@ -6,6 +6,7 @@ cancelling.
 """
 
 import asyncio
+import dataclasses
 import os
 import signal
 import socket
@@ -31,6 +32,7 @@ from app.errors import Misconfigured, Unavailable
 from app.kube import kubeconfig
 from app.kube.client import KubeClient
 from app.kube.config import SERVICE_ACCOUNT, ClusterConfig, in_cluster
+from app.kube.config import Limits as ClusterLimits
 from app.settings import Settings
 from app.store import migrate
 from app.store.lease import Lease
@@ -44,13 +46,15 @@ GRACE_S = 3
 BACKLOG = 2048
 RETRY_S = 2.0
 SCHEMA_WAIT_S = 60.0
+PACE = ClusterLimits(qps=1000.0, burst=2000)
+"""The engine's: about three requests a job, and how many are under way at once is bounded elsewhere."""
 RENEWAL = Limits(statement_s=2.0, lock_s=1.0, idle_in_transaction_s=2.0)
 """A renewal that takes a quarter of the term is late already."""
 
 
 async def run_engine(settings: Settings) -> None:
     """Lead, or stand by to lead."""
-    config = cluster_config(settings)
+    config = dataclasses.replace(cluster_config(settings), limits=PACE)
     database = await open_database(settings, "sluice-engine", pool_size=8)
     lease_database = await open_database(settings, "sluice-lease", pool_size=2, limits=RENEWAL)
     try:

@@ -2,8 +2,8 @@
 
 A change of our own commit is applied when it is committed and skipped when the feed brings it again: by then the image
 may already be ahead of it. `touched` collects the workloads whose life may have to move on because of what changed:
-themselves, or the queue or priority class they depend on. An object the core cannot read is skipped and told of; it
-must not stop everybody else's jobs.
+themselves, or the queue or priority class they depend on, when more than its counters is new. An object the core
+cannot read is skipped and told of; it must not stop everybody else's jobs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,6 +13,7 @@ import structlog
 
 from app.core.image import Image
 from app.core.manifests import Manifest, parse
+from app.core.metadata import condition, status_of
 from app.core.model import Noun, Workload
 from app.errors import Gone
 from app.store import changes
@@ -34,16 +35,23 @@ class Following:
     seen: int = 0
     touched: dict[str, None] = field(default_factory=dict)
     changed: dict[str, Manifest] = field(default_factory=dict)
+    flavors: dict[str, Manifest] = field(default_factory=dict)
+    """The manifests of all ResourceFlavors by name: what a start needs of them is not in the image."""
     _own: set[int] = field(default_factory=set)
+    _grounds: dict[tuple[str, str, str], object] = field(default_factory=dict)
 
     async def load(self) -> None:
         """Start over from all rows, as of one moment."""
         nouns: list[Noun] = []
+        self.flavors, self._grounds = {}, {}
         async with self.database.read() as tx:
             self.seen = await changes.head(tx)
             for kind in KINDS:
                 async for page in tx.pages(kind):
-                    nouns += self._read(stored.manifest for stored in page)
+                    manifests = [stored.manifest for stored in page]
+                    nouns += self._read(manifests)
+                    if kind == "ResourceFlavor":
+                        self.flavors |= {one["metadata"]["name"]: one for one in manifests}
         self.image = Image.load(nouns)
         self._own.clear()
         self.changed.clear()
@@ -55,7 +63,7 @@ class Following:
         while True:
             try:
                 async with self.database.read() as tx:
-                    found = await changes.since(tx, self.seen, PORTION)
+                    found = await changes.since(tx, self.seen, PORTION, known=self._own)
             except Gone:
                 await self.load()
                 return True
@@ -86,7 +94,23 @@ class Following:
         if change.kind == "Workload" and change.type != "DELETED":
             self.changed[change.uid] = change.object
         elif change.kind in ("ClusterQueue", "LocalQueue", "WorkloadPriorityClass"):
-            self._touch_dependents(change)
+            if self._has_new_grounds(change):
+                self._touch_dependents(change)
+        elif change.kind == "ResourceFlavor":
+            self._keep_flavor(change)
+
+    def _keep_flavor(self, change: Change) -> None:
+        if change.type == "DELETED":
+            self.flavors.pop(change.name, None)
+        else:
+            self.flavors[change.name] = change.object
+
+    def _has_new_grounds(self, change: Change) -> bool:
+        """Most changes of a queue are its counters, and nobody's life depends on those."""
+        key = (change.kind, change.namespace, change.name)
+        before = self._grounds.get(key)
+        self._grounds[key] = grounds = None if change.type == "DELETED" else _grounds(change.object)
+        return grounds is None or grounds != before
 
     def _touch_dependents(self, change: Change) -> None:
         """Workloads of a queue that may have been stopped or started, or of a class with a new value."""
@@ -121,3 +145,11 @@ class Following:
                     error=str(error),
                 )
         return nouns
+
+
+def _grounds(manifest: Manifest) -> object:
+    """All that a workload's life may depend on: everything but the metadata of versions and the counters."""
+    content = {name: manifest[name] for name in manifest if name not in ("metadata", "status")}
+    active = condition(status_of(manifest), "Active") or {}
+    leaving = manifest["metadata"].get("deletionTimestamp")
+    return content, leaving, active.get("status"), active.get("reason")

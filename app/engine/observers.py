@@ -15,6 +15,7 @@ import structlog
 
 from app.core.manifests import Manifest
 from app.engine.notices import Notices
+from app.engine.sightings import Sightings
 from app.engine.supervisor import keep
 from app.intake.jobs import JobIntake
 from app.intake.namespaces import SeenNamespace, observe_namespaces
@@ -56,6 +57,7 @@ class Observers:
     clock: Callable[[], datetime]
     notices: Notices
     priority_classes: PriorityClasses
+    sightings: Sightings
     hold: Callable[[JobIntake, Manifest], Awaitable[None]]
     """Called with a job that cannot be queued: it must not run."""
     recorded: Callable[[], None]
@@ -88,6 +90,8 @@ class Observers:
 
     def _jobs(self, kind: str, intake: JobIntake, dice: random.Random) -> Reflector[Manifest]:
         async def take(batch: Batch[Manifest]) -> None:
+            self.sightings.forget(ref.uid for ref in batch.deleted)
+            self.sightings.note(batch.changed)
             if batch.deleted:
                 await intake.vanished([ref.uid for ref in batch.deleted])
             for refused in await intake.observe(batch.changed):

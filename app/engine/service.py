@@ -19,6 +19,7 @@ from app.engine.janitor import Janitor
 from app.engine.notices import Notices
 from app.engine.observers import Observers, PriorityClasses
 from app.engine.registration import Endpoint
+from app.engine.sightings import Sightings
 from app.engine.statuses import StatusLoop
 from app.engine.stepper import Stepper
 from app.engine.supervisor import keep
@@ -60,6 +61,7 @@ class Service:
         self._cycle_wake, self._sync_wake = asyncio.Event(), asyncio.Event()
         self._moved = asyncio.Event()
         self._classes = PriorityClasses()
+        sightings = Sightings()
         notices = Notices(self._recorder)
         self.intakes = {
             adapter.kind.kind: JobIntake(
@@ -70,6 +72,7 @@ class Service:
                 new_uid=given.new_uid,
                 manages=lambda namespace: namespace not in given.unmanaged,
                 priority_of=self._classes.values.get,
+                policy=given.policy,
             )
             for adapter in ADAPTERS
         }
@@ -84,11 +87,12 @@ class Service:
             notices=notices,
         )
         stepper = Stepper(
-            database=given.database,
             client=given.client,
             lease=lease,
             clock=given.clock,
             notices=notices,
+            sightings=sightings,
+            flavors=lambda: self.cycle.following.flavors,
             intakes=self.intakes,
         )
         self._sync = SyncLoop(
@@ -106,6 +110,7 @@ class Service:
             clock=given.clock,
             notices=notices,
             priority_classes=self._classes,
+            sightings=sightings,
             hold=stepper.hold,
             recorded=self._after_intake,
         )
@@ -183,7 +188,9 @@ class Service:
     def _deleting(self) -> list[str]:
         image = self._image()
         return sorted(
-            one.uid for one in image.workloads.values() if one.deleting and one.admission is None
+            one.uid
+            for one in image.workloads.values()
+            if one.deleting and (one.admission is None or one.finished)
         )
 
     def _after_intake(self) -> None:

@@ -7,13 +7,15 @@ API server will not have the patch) end the attempt after `TRIES`; everything el
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from app.core import deadlines
 from app.core.manifests import Manifest
 from app.engine.notices import Notices
 from app.engine.outcomes import Defer, Done, Outcome, Settled
+from app.engine.sightings import Sightings
 from app.errors import BadRequest, Conflict, Forbidden, Invalid, NotFound, TooLarge
 from app.intake.jobs import JobIntake
 from app.intake.repair import Repair, observed
@@ -24,7 +26,6 @@ from app.jobs.start import start_info
 from app.kube.client import KubeClient, Selection
 from app.kube.resources import PODS, Resource
 from app.store.lease import Lease
-from app.store.session import Database
 from app.store.tracking import StoredWorkload
 
 TRIES = 3
@@ -36,11 +37,13 @@ PERMANENT = (Invalid, BadRequest, Forbidden, TooLarge)
 
 @dataclass(slots=True, kw_only=True)
 class Stepper:
-    database: Database
     client: KubeClient
     lease: Lease
     clock: Callable[[], datetime]
     notices: Notices
+    sightings: Sightings
+    flavors: Callable[[], Mapping[str, Manifest]]
+    """All ResourceFlavors by name."""
     intakes: dict[str, JobIntake]
     """By the kind of job."""
 
@@ -50,14 +53,37 @@ class Stepper:
             return (
                 Done()
             )  # a workload that somebody made without a job: there is nothing to carry out
+        seen = self._seen(intake.adapter, row)
+        if seen is not None:
+            with contextlib.suppress(Conflict, NotFound):  # it has moved on since
+                return await self._move(intake, row, seen)
         job = await self._live(intake.adapter, row)
         if job is None:
             return await self._without_job(intake, row)
+        return await self._move(intake, row, job)
+
+    async def _move(self, intake: JobIntake, row: StoredWorkload, job: Manifest) -> Outcome:
         if await self._is_behind(intake, row, job):
             return Settled()
         if runs(row.manifest):
             return await self._start(intake, row, job)
+        if self._has_expired(intake, row):
+            return await self._clear_away(intake.adapter, row, job)
         return await self._stop(intake, row, job)
+
+    def _has_expired(self, intake: JobIntake, row: StoredWorkload) -> bool:
+        """We deactivated it, nobody has cared for so long that its job is to go."""
+        expires_at = deadlines.expires_at(row.manifest, intake.policy.retention)
+        is_out = row.tracking.state == "inactive"
+        return is_out and expires_at is not None and expires_at <= self.clock()
+
+    async def _clear_away(self, adapter: JobAdapter, row: StoredWorkload, job: Manifest) -> Outcome:
+        """Delete the job; its workload goes when the job is seen to be gone."""
+        metadata = job["metadata"]
+        where = (metadata["namespace"], metadata["name"])
+        await self.client.delete(_resource(adapter), *where, uid=metadata["uid"])
+        self.notices.cleared_away(job, row.manifest["metadata"]["name"], self.clock())
+        return Done()
 
     async def hold(self, intake: JobIntake, job: Manifest) -> None:
         """Suspend a job that no workload can stand for, if it runs: nothing will ever admit it."""
@@ -70,6 +96,12 @@ class Stepper:
         if step.patch is not None:
             with contextlib.suppress(Conflict, NotFound):  # it moved: it will be seen again
                 await self._send(intake.adapter, job, step.patch)
+
+    def _seen(self, adapter: JobAdapter, row: StoredWorkload) -> Manifest | None:
+        """A job that is to be started, as the watch showed it: the write is refused if it has changed since."""
+        job = self.sightings.take(str((row.tracking.job or {})["uid"]))
+        is_start = job is not None and runs(row.manifest) and adapter.facts(job).suspended
+        return job if is_start else None
 
     async def _live(self, adapter: JobAdapter, row: StoredWorkload) -> Manifest | None:
         """The job itself; another one under the same name is not it."""
@@ -102,6 +134,7 @@ class Stepper:
             epoch=self.lease.epoch,
             now=self.clock(),
             priority_of=lambda _: 0,
+            policy=intake.policy,
         )
         with contextlib.suppress(Invalid):  # it can no longer be queued: that changes it, too
             manifest, tracking = repair.apply(job, row)
@@ -122,9 +155,7 @@ class Stepper:
         if facts.attempt != attempt and template != row.tracking.template:
             await intake.keep_template(row.manifest["metadata"]["uid"], template)
         try:
-            info = start_info(
-                row.manifest, await self._flavors(row), attempt=attempt, epoch=self.lease.epoch
-            )
+            info = start_info(row.manifest, self.flavors(), attempt=attempt, epoch=self.lease.epoch)
             for _ in range(WRITES_A_STEP):
                 patch = adapter.start_patch(job, info)
                 job = await self._send(adapter, job, patch)
@@ -162,15 +193,6 @@ class Stepper:
         self.notices.refused(job, "FailedToStart", why, self.clock())
         await intake.give_up(row.manifest["metadata"]["uid"], row.tracking.attempt, why)
         return Settled()
-
-    async def _flavors(self, row: StoredWorkload) -> dict[str, Manifest]:
-        assignments = row.manifest["status"]["admission"]["podSetAssignments"]
-        names = sorted(
-            {name for one in assignments for name in (one.get("flavors") or {}).values()}
-        )
-        async with self.database.read() as tx:
-            found = {name: await tx.get("ResourceFlavor", None, name) for name in names}
-        return {name: flavor for name, flavor in found.items() if flavor is not None}
 
     async def _send(self, adapter: JobAdapter, job: Manifest, patch: Patch) -> Manifest:
         metadata = job["metadata"]

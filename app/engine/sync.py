@@ -67,9 +67,8 @@ class SyncLoop:
 
     async def _due(self) -> list[StoredWorkload]:
         async with self.database.read() as tx:
-            limit = AT_ONCE * 2 + len(self._busy)
-            rows = await workloads.to_sync(tx, now=self.clock(), limit=limit)
-        return [row for row in rows if _uid(row) not in self._busy]
+            busy = list(self._busy)
+            return list(await workloads.to_sync(tx, now=self.clock(), limit=AT_ONCE * 2, busy=busy))
 
     async def _sleep(self) -> None:
         try:

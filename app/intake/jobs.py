@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from app.core.manifests import Manifest
 from app.core.metadata import is_deleting, moment
+from app.core.policy import DEFAULT, Policy
 from app.errors import Invalid
 from app.intake.priorities import priorities
 from app.intake.repair import JOB_DELETED, JOB_UNSUSPENDED, Repair
@@ -48,6 +49,7 @@ class JobIntake:
     new_uid: Callable[[], str]
     manages: Callable[[str], bool]
     priority_of: Callable[[str], int | None]
+    policy: Policy = DEFAULT
 
     async def observe(self, jobs: Sequence[Manifest]) -> list[Refused]:
         """Record what these jobs look like now; repeated and late observations are harmless."""
@@ -146,9 +148,8 @@ class JobIntake:
 
     async def _rows(self, tx: WriteTx, job_uids: Sequence[str]) -> dict[str, StoredWorkload]:
         """The rows of these jobs, locked, by the uid of the job."""
-        found = await workloads.by_job_uids(tx, job_uids)
-        uids = [row.manifest["metadata"]["uid"] for row in found.values()]
-        locked = await tx.get_locked("Workload", uids)
+        uids = await workloads.uids_of_jobs(tx, job_uids)
+        locked = await tx.get_locked("Workload", uids.values())
         return {
             row.tracking.job["uid"]: row
             for row in locked
@@ -161,6 +162,7 @@ class JobIntake:
             epoch=self.lease.epoch,
             now=self.clock(),
             priority_of=await priorities(tx, self.priority_of),
+            policy=self.policy,
         )
 
 

@@ -136,7 +136,8 @@ def _encode_uuid(text: str) -> bytes:
 
 
 def _decode_uuid(data: bytes) -> str:
-    return str(UUID(bytes=data))
+    text = data.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
 def _milliseconds(seconds: float) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ARRAY, Select, Text, any_, bindparam, case, func, select, update
+from sqlalchemy import ARRAY, Select, Text, all_, any_, bindparam, case, func, select, update
 
 from app.store.kinds import stored_kind
 from app.store.lane import Runs
@@ -54,7 +54,11 @@ _LIVE = is_none_of(_table.c.state, sorted(ENDED))
 
 _TO_SYNC = (
     select(_table)
-    .where(_BEHIND, _table.c.next_sync_at <= bindparam("now", type_=Time))
+    .where(
+        _BEHIND,
+        _table.c.next_sync_at <= bindparam("now", type_=Time),
+        _table.c.uid != all_(bindparam("busy", type_=ARRAY(Uid))),
+    )
     .order_by(_table.c.next_sync_at, _table.c.uid)
     .limit(bindparam("limit"))
 )
@@ -71,7 +75,7 @@ _BY_JOB = (
     .limit(1)
 )
 _BY_JOBS = (
-    select(_table)
+    select(_table.c.uid, _table.c.job_uid)
     .where(_table.c.job_uid == any_(bindparam("job_uids", type_=ARRAY(Text))))
     .order_by(_LIVE, _table.c.created_at, _table.c.uid.desc())
 )
@@ -133,15 +137,20 @@ async def by_job_uid(tx: Runs, job_uid: str) -> StoredWorkload | None:
     return found[0] if found else None
 
 
-async def by_job_uids(tx: Runs, job_uids: Sequence[str]) -> Mapping[str, StoredWorkload]:
-    """For each job that has or had a workload: the live one, or else the newest that ended."""
-    found = await _all(tx, _BY_JOBS, {"job_uids": list(job_uids)})  # the last of a job wins
-    return {row.tracking.job["uid"]: row for row in found if row.tracking.job}
+async def uids_of_jobs(tx: Runs, job_uids: Sequence[str]) -> Mapping[str, str]:
+    """For each job that has or had a workload, its uid: of the live one, or else of the newest that ended."""
+    found = await tx.rows(_BY_JOBS, {"job_uids": list(job_uids)})  # the last of a job wins
+    return {row["job_uid"]: row["uid"] for row in found}
 
 
-async def to_sync(tx: Runs, *, now: datetime, limit: int = 200) -> Sequence[StoredWorkload]:
-    """Keys whose decision the cluster does not have yet and may be sent now; the longest due first."""
-    return await _all(tx, _TO_SYNC, {"now": now, "limit": limit})
+async def to_sync(
+    tx: Runs, *, now: datetime, limit: int = 200, busy: Sequence[str] = ()
+) -> Sequence[StoredWorkload]:
+    """Keys whose decision the cluster does not have yet and may be sent now; the longest due first.
+
+    Those that somebody is `busy` with are left out.
+    """
+    return await _all(tx, _TO_SYNC, {"now": now, "limit": limit, "busy": list(busy)})
 
 
 async def due_deadlines(tx: Runs, *, now: datetime, limit: int = 200) -> Sequence[StoredWorkload]:

@@ -108,6 +108,9 @@ async def test_pruning_keeps_the_newest_and_moves_the_horizon(database: Database
         assert await changes.horizon(read) == head - 4
         assert len(await changes.since(read, head - 4)) == 4
         assert await changes.since(read, head) == []
+        known = [head - 3, head]
+        found = await changes.since(read, head - 4, known=known)
+        assert [one.number for one in found if not one.object] == known
         with pytest.raises(Gone, match="list again"):
             await changes.since(read, head - 5)
 
