@@ -148,7 +148,7 @@ class _Cycle:
             self._skip(entry, explain.NO_LONGER_FITS)
         else:
             self._take(entry)
-            self._preempt(entry) if entry.targets else self._admit(entry)
+            self._preempt(entry) if entry.targets else self._start(entry)
 
     def _reconsider(self, entry: Entry) -> None:
         """Look again at the same flavors, where the places found are taken meanwhile, or others preempt its targets.
@@ -244,6 +244,15 @@ class _Cycle:
         )
 
     # Outcomes
+
+    def _start(self, entry: Entry) -> None:
+        """It fits. Where admission is blocked until all pods are ready, it stays first and keeps its room."""
+        patience = self.policy.pods_ready
+        is_blocked = patience is not None and patience.block_admission
+        if is_blocked and (self.admissions or self.image.unready):
+            self._wait(entry, explain.waiting_for_pods(), Requeue.FAILED_AFTER_NOMINATION)
+        else:
+            self._admit(entry)
 
     def _admit(self, entry: Entry) -> None:
         workload, assignment = entry.workload, entry.nomination.assignment

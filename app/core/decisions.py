@@ -26,6 +26,7 @@ class PendingReason(StrEnum):
     PENDING_EVALUATION = "PendingEvaluation"
     DEACTIVATED = "Deactivated"
     ADMISSION_GATED = "AdmissionGated"
+    WAITING_FOR_PODS_READY = "WaitingForPodsReady"
 
 
 class PreemptionReason(StrEnum):

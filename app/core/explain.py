@@ -54,6 +54,13 @@ def waiting_for_others() -> Explanation:
     )
 
 
+def waiting_for_pods() -> Explanation:
+    return Explanation(
+        reason=PendingReason.WAITING_FOR_PODS_READY,
+        message="Waiting for all admitted workloads to be in PodsReady condition",
+    )
+
+
 def preempted(preemptor_uid: str, reason: PreemptionReason) -> str:
     """The message of a victim's Evicted and Preempted conditions."""
     return f"Preempted to accommodate a workload (UID: {preemptor_uid}) due to {_IN_WORDS[reason]}"

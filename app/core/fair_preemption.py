@@ -53,7 +53,7 @@ def _candidates(wanted: RoomWanted) -> list[Holding]:
                 for holding in wanted.held_in(name)
                 if wanted.may_preempt(holding.workload, preemption.reclaim_within_cohort)
             ]
-    return sorted(found, key=lambda one: victim_key(one.workload, wanted.queue.name))
+    return sorted(found, key=lambda one: victim_key(one.workload, wanted.queue.name, wanted.rank))
 
 
 def _is_borrowing(node: Node, wanted: RoomWanted) -> bool:

@@ -37,21 +37,27 @@ from app.core.model import (
 )
 from app.core.node import Node, queues_below
 from app.core.objects import Key, Objects, door
-from app.core.ordering import equivalence_key
+from app.core.ordering import Rank, equivalence_key
 from app.core.placement.sites import Sites
 from app.core.placing import held_places
+from app.core.pods_ready import TIMED_OUT
+from app.core.policy import DEFAULT, Policy
 from app.core.proposal import Nomination
 from app.core.queues import PendingQueue, Progress
 from app.core.quota import QuotaTree
 from app.core.requests import held
+from app.core.shares import Shares
 
 
 class Image(Objects):
     """Objects, the quota tree with its usage, what runs, and what is pending."""
 
-    def __init__(self, *, to_the_letter: bool = False) -> None:
+    def __init__(self, policy: Policy = DEFAULT, *, to_the_letter: bool = False) -> None:
         super().__init__()
+        self.policy = policy
         self.to_the_letter = to_the_letter
+        self.shares = Shares(self, policy.admission_fairness)
+        self.unready: set[str] = set()  # hold quota, and not all of their pods are ready
         self.tree = QuotaTree()
         self.sites = Sites(nodes=self.nodes, flavors=self.flavors, topologies=self.topologies)
         self.books = Books(self.tree, self.sites)
@@ -65,9 +71,11 @@ class Image(Objects):
         self._by_door: dict[Key, dict[str, Key]] = {}  # local queue -> uid -> workload
 
     @classmethod
-    def load(cls, nouns: Iterable[Noun], *, to_the_letter: bool = False) -> "Image":
+    def load(
+        cls, nouns: Iterable[Noun], policy: Policy = DEFAULT, *, to_the_letter: bool = False
+    ) -> "Image":
         """The image of a set of objects, whatever their order."""
-        image = cls(to_the_letter=to_the_letter)
+        image = cls(policy, to_the_letter=to_the_letter)
         for noun in sorted(nouns, key=lambda noun: isinstance(noun, Workload)):
             image.put(noun)
         return image
@@ -80,6 +88,7 @@ class Image(Objects):
             self._put_workload(noun)
             return
         before = self._affected(noun)
+        known = self.find(type(noun).__name__, getattr(noun, "namespace", None), noun.name)
         if not self.keep(noun):
             return
         match noun:
@@ -88,7 +97,7 @@ class Image(Objects):
             case Cohort():
                 self.tree.put_cohort(noun)
             case LocalQueue():
-                self._settle((noun.namespace, noun.name))
+                self._open_door(known, noun)
             case ResourceFlavor() | Topology() | model.Node():
                 self.sites.put(noun)
                 self._place_again(noun)
@@ -163,6 +172,16 @@ class Image(Objects):
         """The workloads set aside until capacity changes, by name."""
         return self._pending[queue].parked() if queue in self._pending else []
 
+    def rank_in(self, queue: str) -> Rank | None:
+        """What comes before priority among the workloads of a queue, where its LocalQueues share it by usage."""
+        found = self.cluster_queues.get(queue)
+        is_shared = self.shares.rules is not None and found is not None and found.usage_based
+        return self.shares.rank if is_shared else None
+
+    def through(self, key: Key) -> list[Workload]:
+        """All workloads that were sent to a LocalQueue, whatever became of them."""
+        return [self.workloads[place] for place in self._by_door.get(key, {}).values()]
+
     def progress(self, workload: Workload) -> Progress | None:
         """How far the scan over flavors came when the workload was looked at last."""
         queue = self._waits_in.get(workload.uid)
@@ -171,6 +190,7 @@ class Image(Objects):
     # Workloads
 
     def _put_workload(self, workload: Workload) -> None:
+        workload = self._in_place(workload)
         key = (workload.namespace, workload.name)
         old = self.workloads.get(key)
         if old is not None and old.uid != workload.uid:
@@ -180,8 +200,10 @@ class Image(Objects):
             return
         if old is not None and door(old) != door(workload):
             self._by_door[door(old)].pop(old.uid, None)
+            self.shares.note(old, gone=True)
         self._by_door.setdefault(door(workload), {})[workload.uid] = key
         self._hold(old, workload)
+        self.shares.note(workload)
         self._line_up(workload)
         if old is not None and (workload.finished or not workload.active):
             self._wake(self._affected(workload))
@@ -190,6 +212,15 @@ class Image(Objects):
         self._by_door[door(workload)].pop(workload.uid, None)
         self._leave_line(workload.uid)
         self._hold(workload, None)
+        self.shares.note(workload, gone=True)
+
+    def _in_place(self, workload: Workload) -> Workload:
+        """Where the rules say so, whoever was not ready in time keeps its place in line."""
+        patience = self.policy.pods_ready
+        keeps = patience is not None and patience.requeuing.keeps_place
+        if keeps and workload.evicted == TIMED_OUT:
+            return replace(workload, evicted_at=None)
+        return workload
 
     def _hold(self, old: Workload | None, new: Workload | None) -> None:
         """Move usage from what it held to what it holds; wake those who may profit."""
@@ -198,7 +229,10 @@ class Image(Objects):
             del self.holdings[before.cluster_queue][before.workload.uid]
             self.books.remove(before)
             self.tree.note_change(before.cluster_queue)
+            self.unready.discard(before.workload.uid)
         if after is not None:
+            if not after.workload.ready:
+                self.unready.add(after.workload.uid)
             self.holdings.setdefault(after.cluster_queue, {})[after.workload.uid] = after
             self.books.put(after)
             self.tree.note_change(after.cluster_queue)
@@ -279,6 +313,8 @@ class Image(Objects):
                 admission=decision.admission,
                 reserved_at=result.at,
                 admitted=not decision.checks,
+                admitted_at=None if decision.checks else result.at.replace(microsecond=0),
+                ready=False,
                 evicted=None,
                 evicted_at=None,
             )
@@ -299,6 +335,7 @@ class Image(Objects):
                 if local.cluster_queue == queue.name:
                     self._settle(key)
         self._pending[queue.name].strategy = queue.strategy
+        self._pending[queue.name].rank = self.rank_in(queue.name)
 
     def _clear_queue(self, name: str) -> None:
         self.tree.remove_queue(name)
@@ -306,9 +343,16 @@ class Image(Objects):
         for uid in [uid for uid, queue in self._waits_in.items() if queue == name]:
             del self._waits_in[uid]
 
+    def _open_door(self, known: Noun | None, local: LocalQueue) -> None:
+        """Whoever waits behind it is not moved where only its past usage was reckoned anew."""
+        key = (local.namespace, local.name)
+        if not isinstance(known, LocalQueue) or _without_past(known) != _without_past(local):
+            self._settle(key)
+        self.shares.settle(local, self.through(key))
+
     def _settle(self, key: Key) -> None:
         """A LocalQueue appeared, changed or went: its workloads wait where they may now."""
-        for workload in [self.workloads[k] for k in self._by_door.get(key, {}).values()]:
+        for workload in self.through(key):
             self._line_up(workload, heed_hold=not self.to_the_letter)
 
     # Wake-ups
@@ -347,6 +391,10 @@ class Image(Objects):
 
     def _admits(self, queue: ClusterQueue, workload: Workload) -> bool:
         return self.admits_namespace(queue, workload.namespace)
+
+
+def _without_past(local: LocalQueue) -> LocalQueue:
+    return replace(local, consumed={}, consumed_at=None)
 
 
 def _frees(before: Holding, after: Holding | None) -> bool:

@@ -13,6 +13,7 @@ from app.core.metadata import (
     Manifest,
     is_deleting,
     is_true,
+    moment,
     name_of,
     namespace_of,
     spec_of,
@@ -44,6 +45,8 @@ from app.core.quantity import parse as parse_quantity
 from app.core.resources import FlavorResource
 from app.core.selectors import LabelSelector, Requirement, Taint
 from app.core.workloads import read_workload
+
+_USAGE_BASED = "UsageBasedAdmissionFairSharing"
 
 __all__ = ["Manifest", "parse"]
 
@@ -86,6 +89,7 @@ def _cluster_queue(manifest: Manifest) -> ClusterQueue:
             CheckRule(name=item["name"], flavors=frozenset(item.get("onFlavors") or ()))
             for item in (spec.get("admissionChecksStrategy") or {}).get("admissionChecks") or ()
         ),
+        usage_based=(spec.get("admissionScope") or {}).get("admissionMode") == _USAGE_BASED,
         deleting=is_deleting(manifest),
     )
 
@@ -169,11 +173,19 @@ def _label_selector(selector: Mapping[str, Any] | None) -> LabelSelector | None:
 
 def _local_queue(manifest: Manifest) -> LocalQueue:
     spec = spec_of(manifest)
+    sharing = status_of(manifest).get("fairSharing") or {}
+    past = sharing.get("admissionFairSharingStatus") or {}
     return LocalQueue(
         namespace=namespace_of(manifest),
         name=name_of(manifest),
         cluster_queue=spec.get("clusterQueue") or "",
         stop_policy=StopPolicy(spec.get("stopPolicy") or "None"),
+        weight_nanos=_weight(spec),
+        consumed={
+            name: parse_quantity(text).nanos
+            for name, text in (past.get("consumedResources") or {}).items()
+        },
+        consumed_at=moment(past["lastUpdate"]) if past.get("lastUpdate") else None,
         deleting=is_deleting(manifest),
     )
 

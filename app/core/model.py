@@ -102,6 +102,7 @@ class ClusterQueue:
     stop_policy: StopPolicy = StopPolicy.NONE
     weight_nanos: int = 10**9  # of fair sharing; 10**9 is a weight of one
     checks: tuple[CheckRule, ...] = ()
+    usage_based: bool = False  # of its LocalQueues, those that used less are served first
     deleting: bool = False
     covering: Mapping[str, ResourceGroup] = field(init=False, compare=False, repr=False)
 
@@ -125,6 +126,9 @@ class LocalQueue:
     name: str
     cluster_queue: str
     stop_policy: StopPolicy = StopPolicy.NONE
+    weight_nanos: int = 10**9  # of admission fair sharing
+    consumed: Mapping[str, int] = field(default_factory=dict)  # of each resource, in billionths
+    consumed_at: datetime | None = None  # when that was reckoned
     deleting: bool = False
 
 
@@ -223,6 +227,8 @@ class Workload:
     admission: Admission | None = None
     reserved_at: datetime | None = None
     admitted: bool = False
+    admitted_at: datetime | None = None  # while Admitted is True
+    ready: bool = False  # all of its pods
     finished: bool = False
     evicted: str | None = None  # the reason, while Evicted is True
     evicted_at: datetime | None = None

@@ -25,7 +25,7 @@ from app.core.placement.wanted import Wanted
 from app.core.placing import Placer, has_only_topologies
 from app.core.policy import Policy
 from app.core.proposal import Nomination
-from app.core.requests import asked
+from app.core.requests import PodSetRequest, asked, declared
 from app.core.resources import FlavorResource, Usage
 from app.core.victims import RoomWanted, Target
 
@@ -107,9 +107,8 @@ class Nominator:
         self, counts: tuple[int, ...] | None = None, cursor: Cursor = (), pins: Pins | None = None
     ) -> Nomination:
         placer = Placer(sites=self.image.sites, queue=self.queue, workload=self.workload)
-        assignment = placer.placed(
-            assign(self._market(), asked(self.workload, counts), cursor, pins)
-        )
+        wanted = self._asked(counts)
+        assignment = placer.placed(assign(self._market(), wanted, cursor, pins))
         needed = assignment.needing_preemption()
         if not assignment.mode.needs_preemption or not needed:
             return Nomination(assignment=assignment)
@@ -118,6 +117,11 @@ class Nominator:
             self.image.books.remove_all(target.holding for target in targets)
             assignment = placer.held_for(assignment, empty=not targets)
         return Nomination(assignment=assignment, targets=tuple(targets))
+
+    def _asked(self, counts: tuple[int, ...] | None) -> tuple[PodSetRequest, ...]:
+        rules = self.policy.accounting
+        wanted = asked(self.workload, counts, rules)
+        return declared(wanted, self.queue) if rules.ignore_undeclared else wanted
 
     def _market(self) -> Market:
         return Market(
@@ -161,6 +165,7 @@ class Nominator:
             holdings=self.image.holdings,
             pods=pods,
             spared=self.spared,
+            rank=self.image.rank_in(self.queue.name),
         )
         if self.policy.fair_sharing is not None:
             return fair_preemption.find_targets(wanted, self.policy.fair_sharing)

@@ -3,6 +3,7 @@
 Each order is a key that ends in the uid, so it is total and the same in every process. Lower keys come first.
 """
 
+from collections.abc import Callable
 from datetime import datetime
 
 from app.core.model import PodSet, Workload
@@ -29,14 +30,24 @@ def queue_key(workload: Workload) -> QueueKey:
     return (-workload.priority, queued_at(workload), workload.uid)
 
 
-def victim_key(workload: Workload, queue: str) -> tuple[bool, bool, int, float, str]:
+#: What a LocalQueue used of late, for its weight: (1, 0) for a weight of nothing, else (0, amount).
+Share = tuple[int, int]
+Rank = Callable[[Workload], Share]
+
+_VictimKey = tuple[bool, bool, Share, int, float, str]
+
+
+def victim_key(workload: Workload, queue: str, rank: Rank | None = None) -> _VictimKey:
     """Among candidates for preemption by a workload of `queue`.
 
-    Already evicted ones first, then other queues before one's own, lower priority, most recently reserved.
+    Already evicted ones first, then other queues before one's own, lower priority, most recently reserved. With a
+    `rank`, those of one's own queue whose LocalQueue used more go before priority is looked at.
     """
     own = workload.admission is not None and workload.admission.cluster_queue == queue
     reserved = workload.reserved_at.timestamp() if workload.reserved_at else 0.0
-    return (workload.evicted is None, own, workload.priority, -reserved, workload.uid)
+    infinite, amount = rank(workload) if rank is not None and own else (0, 0)
+    share = (-infinite, -amount)
+    return (workload.evicted is None, own, share, workload.priority, -reserved, workload.uid)
 
 
 _PodSetKey = tuple[str, str, int, int | None, TopologyRequest | None, str | None]

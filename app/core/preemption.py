@@ -115,7 +115,8 @@ def _candidates(wanted: RoomWanted) -> list[Candidate]:
         candidate
         for candidates in (hierarchical, by_priority, own)
         for candidate in sorted(
-            candidates, key=lambda one: victim_key(one.holding.workload, wanted.queue.name)
+            candidates,
+            key=lambda one: victim_key(one.holding.workload, wanted.queue.name, wanted.rank),
         )
     ]
     ordered.sort(key=lambda one: one.holding.workload.evicted is None)

@@ -9,18 +9,20 @@ Theory of operation. Each ClusterQueue has a *line*, ordered by priority, age an
 - A head that waits for its victims to stop is *sticky* in a BestEffortFIFO queue: it stays first whoever arrives.
 - Back-off (Requeued=False, or a requeue time still set) parks in either kind of queue, and no wake-up helps.
 - A parked workload comes back by itself only when it changed in a way a decision can see.
+- With usage-based admission fair sharing the LocalQueue that used least comes first, before even the sticky head. Its
+  shares move with every admission, so the head is sought among all that stand in line.
 - A wake-up while its head is being decided must not be lost: the count of wake-ups is compared when the head returns.
 
 Reading the head takes nothing out: only the outcome of a cycle moves workloads.
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from app.core.decisions import Cursor, Requeue
 from app.core.model import QueueingStrategy, Workload
-from app.core.ordering import EquivalenceKey, QueueKey, equivalence_key, queue_key
+from app.core.ordering import EquivalenceKey, QueueKey, Rank, Share, equivalence_key, queue_key
 
 _STAYS_IN_LINE = (Requeue.FAILED_AFTER_NOMINATION, Requeue.PENDING_PREEMPTION)
 _PARKS_EQUALS = (Requeue.NO_FIT, Requeue.NO_CANDIDATES)
@@ -68,6 +70,7 @@ class PendingQueue:
 
     strategy: QueueingStrategy = QueueingStrategy.BEST_EFFORT_FIFO
     wakes: int = 0
+    rank: Rank | None = None  # comes before everything else, where LocalQueues share by usage
     _members: dict[str, Workload] = field(default_factory=dict)  # all of them, by uid
     _group_of: dict[str, _GroupKey] = field(default_factory=dict)
     _groups: dict[_GroupKey, _Group] = field(default_factory=dict)
@@ -89,6 +92,8 @@ class PendingQueue:
 
     def head(self) -> Workload | None:
         """The next to be looked at."""
+        if self.rank is not None:
+            return min(self._standing(), key=self._place, default=None)
         if self._best_effort and self._sticky is not None and self._is_in_line(self._sticky):
             return self._members[self._sticky]
         while self._heap:
@@ -103,9 +108,15 @@ class PendingQueue:
 
     def in_line(self) -> list[Workload]:
         """In the order they would be served."""
-        sticky = self._sticky if self._best_effort else None
-        waiting = [w for uid, w in self._members.items() if self._is_in_line(uid)]
-        return sorted(waiting, key=lambda one: (one.uid != sticky, queue_key(one)))
+        return sorted(self._standing(), key=self._place)
+
+    def _standing(self) -> Iterator[Workload]:
+        return (one for uid, one in self._members.items() if self._is_in_line(uid))
+
+    def _place(self, one: Workload) -> tuple[Share, bool, QueueKey]:
+        share = (0, 0) if self.rank is None else self.rank(one)
+        is_sticky = self._best_effort and one.uid == self._sticky
+        return (share, not is_sticky, queue_key(one))
 
     def parked(self) -> list[Workload]:
         waiting = [w for uid, w in self._members.items() if not self._is_in_line(uid)]

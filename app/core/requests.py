@@ -5,10 +5,14 @@ its admission says, scaled down when pods are reclaimed: divided by the admitted
 above the admitted one (partial admission) changes nothing.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from app.core.model import PodSet, Workload
+from app.core.accounting import counted
+from app.core.model import ClusterQueue, PodSet, Workload
+from app.core.policy import Accounting
 from app.core.resources import FlavorResource, Requests, times
+
+_PLAIN = Accounting()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,16 +24,26 @@ class PodSetRequest:
     requests: Requests
 
 
-def asked(workload: Workload, counts: tuple[int, ...] | None = None) -> tuple[PodSetRequest, ...]:
+def asked(
+    workload: Workload, counts: tuple[int, ...] | None = None, rules: Accounting = _PLAIN
+) -> tuple[PodSetRequest, ...]:
     """What it asks for, in the order of its pod sets; `counts` replaces their sizes."""
     sizes = counts or tuple(left(workload, pod_set) for pod_set in workload.pod_sets)
     return tuple(
         PodSetRequest(
             pod_set=pod_set,
             count=size,
-            requests={r: times(v, size) for r, v in pod_set.shape.requests.items()},
+            requests={r: times(v, size) for r, v in counted(pod_set.shape.requests, rules).items()},
         )
         for pod_set, size in zip(workload.pod_sets, sizes, strict=True)
+    )
+
+
+def declared(requests: tuple[PodSetRequest, ...], queue: ClusterQueue) -> tuple[PodSetRequest, ...]:
+    """Without the resources that the queue has no quota for."""
+    return tuple(
+        replace(one, requests={r: v for r, v in one.requests.items() if r in queue.covering})
+        for one in requests
     )
 
 

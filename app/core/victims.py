@@ -13,7 +13,7 @@ from app.core.books import Books, Holding
 from app.core.decisions import PreemptionReason
 from app.core.model import ClusterQueue, PreemptionPolicy, Workload
 from app.core.node import Node
-from app.core.ordering import queued_at
+from app.core.ordering import Rank, queued_at
 from app.core.placement.gang import BRIEFLY, place
 from app.core.placement.misfit import Misfit
 from app.core.placement.wanted import Wanted
@@ -45,6 +45,7 @@ class RoomWanted:
     holdings: Mapping[str, Mapping[str, Holding]]  # queue -> uid -> holding
     pods: tuple[Wanted, ...] = ()
     spared: Collection[str] = field(default_factory=frozenset)
+    rank: Rank | None = None  # of this queue's LocalQueues, where they share by usage
 
     @property
     def tree(self) -> QuotaTree:

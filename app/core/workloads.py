@@ -34,6 +34,7 @@ def read_workload(manifest: Manifest) -> Workload:
     holds = reserved.get("status") == "True" and bool(status.get("admission"))
     requeued = condition(status, "Requeued")
     evicted = _when_true(condition(status, "Evicted"))
+    admitted = _when_true(condition(status, "Admitted"))
     return Workload(
         uid=str(metadata.get("uid") or f"{namespace_of(manifest)}/{name_of(manifest)}"),
         namespace=namespace_of(manifest),
@@ -47,7 +48,9 @@ def read_workload(manifest: Manifest) -> Workload:
         generation=int(metadata.get("generation") or 0),
         admission=read_admission(status["admission"]) if holds else None,
         reserved_at=moment(reserved["lastTransitionTime"]) if holds else None,
-        admitted=is_true(status, "Admitted"),
+        admitted=bool(admitted),
+        admitted_at=_moment(admitted.get("lastTransitionTime")),
+        ready=is_true(status, "PodsReady"),
         finished=is_true(status, "Finished"),
         evicted=evicted.get("reason"),
         evicted_at=_moment(evicted.get("lastTransitionTime")),
