@@ -10,9 +10,10 @@ The life of a workload: pending -> ``admit`` -> QuotaReserved, and Admitted once
 things happen is decided elsewhere: by ``cycle``, by ``upkeep`` and by what the cluster reports.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+from app.core import resources
 from app.core.conditions import set_condition, with_status
 from app.core.decisions import Admit, PendingReason, Preempt
 from app.core.evictions import (
@@ -25,6 +26,7 @@ from app.core.evictions import (
     new_check,
 )
 from app.core.metadata import Manifest, condition, is_true, moment, status_of
+from app.core.requests import PodSetRequest
 from app.core.workloads import write_admission
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "release",
     "requeue",
     "set_condition",
+    "show_requests",
     "sync_admitted",
     "withdraw",
 ]
@@ -108,6 +111,21 @@ def pending(manifest: Manifest, reason: PendingReason, message: str, now: dateti
     return set_condition(
         manifest, "QuotaReserved", status=False, reason=reason, message=message, now=now
     )
+
+
+def show_requests(manifest: Manifest, requests: Sequence[PodSetRequest]) -> Manifest:
+    """What a pending workload is counted with, pod set by pod set."""
+    shown = [
+        {
+            "name": one.pod_set.name,
+            "resources": {
+                name: resources.written(name, amount)
+                for name, amount in sorted(one.requests.items())
+            },
+        }
+        for one in requests
+    ]
+    return with_status(manifest, resourceRequests=shown)
 
 
 def preempt(manifest: Manifest, decision: Preempt, now: datetime) -> Manifest:

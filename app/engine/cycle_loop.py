@@ -20,6 +20,7 @@ from app.core.policy import Policy
 from app.engine import writes
 from app.engine.following import Following
 from app.engine.notices import Notices
+from app.engine.sampling import Sampler
 from app.engine.writes import Moment
 from app.store import workloads
 from app.store.admission import Cycle, CycleWrite, Outcome, commit_cycle
@@ -47,10 +48,12 @@ class CycleLoop:
     notices: Notices
     following: Following = field(init=False)
     _own: dict[str, int] = field(default_factory=dict)
+    _sampler: Sampler = field(init=False)
     _clock_seen_at: float = float("-inf")
 
     def __post_init__(self) -> None:
-        self.following = Following(self.database)
+        self.following = Following(self.database, self.policy)
+        self._sampler = Sampler(database=self.database, lease=self.lease, clock=self.clock)
 
     async def run(self) -> None:
         await self.following.load()
@@ -67,6 +70,7 @@ class CycleLoop:
             self.moved()
         await self._watch_the_clock()
         moved = await self._move_on() or moved
+        self.following.take_own(await self._sampler.sample(self._image))
         return await self._schedule() or moved
 
     @property
@@ -97,7 +101,10 @@ class CycleLoop:
         touched = [uid for uid in following.touched if uid not in changed]
         following.touched = {}
         async with self.database.read() as tx:
-            rows = await workloads.by_uids(tx, touched) if touched else ()
+            found = await workloads.by_uids(tx, touched) if touched else ()
+        rows = [row for row in found if following.knows(row.version)]
+        newer = (row for row in found if not following.knows(row.version))
+        following.touched.update((row.manifest["metadata"]["uid"], None) for row in newer)
         seen = (writes.moved_on(manifest, self._image, at) for manifest in changed.values())
         known = (writes.looked_at(row, self._image, at) for row in rows)
         steps = [write for write in (*seen, *known) if write is not None]
@@ -127,7 +134,8 @@ class CycleLoop:
         steps = writes.decided(result, rows, self._image, at)
         outcome = await self._commit(steps) if steps else None
         refused = outcome.refused if outcome else frozenset()
-        gone = {one.uid for one in result.admissions if one.uid not in rows}
+        acted = {one.uid for one in result.admissions} | {one.uid for one in result.preemptions}
+        gone = acted - rows.keys()
         self._image.finish_cycle(result, refused | gone)
         if outcome:
             self._tell(result, rows, outcome)
@@ -149,10 +157,14 @@ class CycleLoop:
         )
 
     async def _rows(self, result: CycleResult) -> dict[str, StoredWorkload]:
-        """The rows to write: all admitted and preempted ones, and of those that wait the ones with news."""
+        """The rows to write: all admitted and preempted ones, and of those that wait the ones with news.
+
+        A row that changed after the image had been fed is left out: the decision was not made about it.
+        """
         async with self.database.read() as tx:
             found = await workloads.by_uids(tx, sorted(writes.uids(result)))
-        rows = {row.manifest["metadata"]["uid"]: row for row in found}
+        known = [row for row in found if self.following.knows(row.version)]
+        rows = {row.manifest["metadata"]["uid"]: row for row in known}
         for one in result.pending:
             if one.uid in rows and writes.says_so_already(one, rows[one.uid].manifest):
                 del rows[one.uid]

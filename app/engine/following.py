@@ -15,6 +15,7 @@ from app.core.image import Image
 from app.core.manifests import Manifest, parse
 from app.core.metadata import condition, status_of
 from app.core.model import Noun, Workload
+from app.core.policy import DEFAULT, Policy
 from app.errors import Gone
 from app.store import changes
 from app.store.changes import Change
@@ -31,6 +32,7 @@ class Following:
     """`seen` is the change number up to which the image has been fed."""
 
     database: Database
+    policy: Policy = DEFAULT
     image: Image = field(default_factory=Image)
     seen: int = 0
     touched: dict[str, None] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class Following:
                     nouns += self._read(manifests)
                     if kind == "ResourceFlavor":
                         self.flavors |= {one["metadata"]["name"]: one for one in manifests}
-        self.image = Image.load(nouns)
+        self.image = Image.load(nouns, self.policy)
         self._own.clear()
         self.changed.clear()
         self.touched = dict.fromkeys(noun.uid for noun in nouns if isinstance(noun, Workload))
@@ -77,6 +79,10 @@ class Following:
         for change in committed:
             self._own.add(change.number)
             self._put(change)
+
+    def knows(self, version: int) -> bool:
+        """The image has been fed with the change of this number."""
+        return version <= self.seen or version in self._own
 
     def _apply(self, change: Change) -> None:
         self.seen = change.number

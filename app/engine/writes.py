@@ -5,16 +5,17 @@ tracking. A row's `decided_version` moves exactly when its job must be touched: 
 should run.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from app.core import deadlines, lifecycle, upkeep
-from app.core.decisions import Admit, CycleResult, Pending, PendingReason, Preempt
+from app.core.decisions import Admit, CycleResult, Pending, PendingReason, Preempt, Requeue
 from app.core.image import Image
 from app.core.manifests import Manifest
 from app.core.metadata import is_deleting, spec_of, status_of
 from app.core.policy import Policy
+from app.core.requests import PodSetRequest, asked
 from app.core.resources import FlavorResource
 from app.intake.workloads import decide, must_act, state_of, tracked
 from app.store.admission import CycleWrite
@@ -91,7 +92,11 @@ def decided(
         for one in result.admissions
         if one.uid in rows
     )
-    waiting = (_wait(one, rows[one.uid], at) for one in result.pending if one.uid in rows)
+    waiting = (
+        _wait(one, rows[one.uid], asked(result.heads[one.uid], None, at.policy.accounting), at)
+        for one in result.pending
+        if one.uid in rows
+    )
     return [*admitted, *preempted, *waiting]
 
 
@@ -141,9 +146,14 @@ def _preemption(one: Preempt, row: StoredWorkload, at: Moment) -> CycleWrite:
     )
 
 
-def _wait(one: Pending, row: StoredWorkload, at: Moment) -> CycleWrite:
+def _wait(
+    one: Pending, row: StoredWorkload, requests: Sequence[PodSetRequest], at: Moment
+) -> CycleWrite:
     why = one.explanation
     manifest = lifecycle.pending(row.manifest, why.reason, why.message, at.now)
+    manifest = lifecycle.show_requests(manifest, requests)
+    if one.requeue is Requeue.PREEMPTION_GATED:
+        manifest = lifecycle.block_on_gates(manifest, why.message, at.now)
     facts = {
         "flavors": [
             {
