@@ -3,7 +3,7 @@
 Turns what an assignment found out into Kueue's granular reason and message, keeping the facts for programs: per
 flavor and resource what was asked, what is free, and which node of the cohort tree stands in the way. A flavor is as
 bad as its worst resource; within one resource group the least severe flavor counts, since any of them would do; across
-groups and pod sets the most severe, since all are needed.
+groups and pod sets the most severe, since all are needed. Pod sets that fare better than the whole are not to blame.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,10 @@ OVERLAPPING_TARGETS = "Workload has overlapping preemption targets with another 
 def explain(assignment: Assignment, queue: ClusterQueue) -> Explanation:
     """The explanation of an assignment that does not simply fit."""
     facts = tuple(fact for one in assignment.pod_sets for fact in one.facts)
-    return Explanation(reason=_reason(facts, queue), message=_message(assignment), facts=facts)
+    blamed = [
+        fact for one in assignment.pod_sets if one.mode <= assignment.mode for fact in one.facts
+    ]
+    return Explanation(reason=_reason(blamed, queue), message=_message(assignment), facts=facts)
 
 
 def waiting_for_victims(count: int) -> Explanation:

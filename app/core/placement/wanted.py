@@ -1,7 +1,8 @@
 """Places for a pod set: what a workload wants, and what its flavor's topology is then asked.
 
 A pod set wants places for its pods on the nodes of one flavor. What the flavor tolerates its pods tolerate, too. Where
-leaves are groups of nodes no pod is judged by a single node, so all pods are of one class there.
+leaves are groups of nodes no pod is judged by a single node, so all pods are of one class there. Pods that do not fill
+their last slice are refused, where Kueue would leave the rest without a place.
 """
 
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from app.core.placement.demand import (
     Demand,
     Nearness,
     Shape,
+    Unplaceable,
     asked_per_pod,
     layout_of,
     search_level,
@@ -48,6 +50,8 @@ def demand_of(
     """Raises ``Unplaceable`` for a request that these levels cannot answer."""
     nearness, level = search_level(wanted.request, levels)
     layout = layout_of(wanted.request, levels, level)
+    if wanted.count % layout.size:
+        raise Unplaceable(f"{wanted.count} pods are no whole slices of {layout.size}")
     shape = Shape(
         asked=asked_per_pod(wanted.shape.requests),
         leader=None if leader is None else asked_per_pod(leader.shape.requests),

@@ -67,6 +67,7 @@ def test_inner_layers_hold_below_the_outer_one() -> None:
         ({"slices": [("rack", 4), ("block", 2)]}, "must be at a lower level than rack"),
         ({"slices": [("rack", 4), (HOSTNAME, 3)]}, "must evenly divide parent layer size 4"),
         ({"slices": [("rack", 4), ("row", 2)]}, "level for additional slice layer: row"),
+        ({"slices": [("rack", 3)]}, "4 pods are no whole slices of 3"),
     ],
 )
 def test_layers_that_do_not_nest_are_refused(asked: dict[str, object], message: str) -> None:
