@@ -65,7 +65,7 @@ class World:
         for manifest in scenario["objects"]:
             self.manifests[_identity(manifest)] = manifest
         nouns = [parse(manifest) for manifest in scenario["objects"]]
-        self.image = Image.load(nouns, to_the_letter=to_the_letter)
+        self.image = Image.load(nouns, self.policy, to_the_letter=to_the_letter)
         self._controllers()
 
     # Steps

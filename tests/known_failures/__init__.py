@@ -12,7 +12,7 @@ D   `test_lost_updates`         01 02 05 06 08 10 13 15 16
 P   `test_preemption`           01 02 03 05 09 12 15 19 22 25 26
 F   `test_flavors`              01 02 05 06 08 09 10; half: 12 (adapter restores the template)
 C   `test_cohorts`              01 03 06 08
-S   `test_fair_sharing`         05
+S   `test_fair_sharing`         05 08 09 12
 A   `test_partial_admission`    02 04
 R   `test_requeueing`           01 02 04 08 11 12
 L   `test_queue_lifecycle`      01 03 05 07 12
@@ -20,11 +20,10 @@ N   `test_quantities`           04 05 08 09
 K   `test_clocks`               01
 ==  ==========================  ================================================================================
 
-Not shown by a core, and where they belong: F-11 (start patch) to the job adapters; S-08, S-09 and S-12 to usage-based
-fair sharing, R-10 to the second pass of placement, the LimitRange part of N-09 to LimitRanges; R-06 (owners that
-recreate) to the engine; L-02 (status while terminating) to the engine's statuses; N-13 and N-17 (names, NUL bytes) to
-intake and store; K-04 (lease clocks) and K-05 (cursors on time) to the store; multi-cluster, webhook, database and
-leadership entries to their own tests.
+Not shown by a core, and where they belong: F-11 (start patch) to the job adapters; R-10 to the second pass of
+placement, the LimitRange part of N-09 to LimitRanges; R-06 (owners that recreate) to the engine; L-02 (status while
+terminating) to the engine's statuses; N-13 and N-17 (names, NUL bytes) to intake and store; K-04 (lease clocks) and
+K-05 (cursors on time) to the store; multi-cluster, webhook, database and leadership entries to their own tests.
 
 Where the right outcome was ours to choose: A-04, the whole size is tried first, with preemption, and only then a
 smaller one, as Kueue does. K-01, equal seconds are told apart by uid alone, as in Kueue: a sequence number of our own

@@ -89,7 +89,8 @@ def _worked_out(books: Books, place: Place, frs: list[FlavorResource]) -> object
 
 def the_image_is_current(world: World) -> None:
     """Law 13: nothing but the manifests decides what the image knows."""
-    full = Image.load([parse(manifest) for manifest in world.manifests.values()])
+    nouns = [parse(manifest) for manifest in world.manifests.values()]
+    full = Image.load(nouns, world.policy)
     assert shown(world.image) == shown(full)
 
 

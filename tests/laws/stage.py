@@ -11,9 +11,10 @@ from typing import Any
 from app.core import lifecycle
 from app.core.cycle import schedule
 from app.core.decisions import CycleResult
+from app.core.image import Image
 from app.core.manifests import Manifest, parse
 from app.core.metadata import condition, name_of, spec_of, stamp, status_of
-from app.core.policy import FairStrategy, PodsReady, Policy
+from app.core.policy import AdmissionFairness, FairStrategy, PodsReady, Policy
 from app.core.resources import FlavorResource
 from tests.builders import NOW
 from tests.conformance.world import World
@@ -34,7 +35,9 @@ class Stage(World):
         fair: Sequence[FairStrategy] | None = None,
         stopping: str = AT_ONCE,
         overbook: bool = False,
+        break_loops: bool = True,
         patience: PodsReady | None = None,
+        sharing: AdmissionFairness | None = None,
         watched: bool = True,
     ) -> None:
         self.stopping_takes = stopping
@@ -47,7 +50,9 @@ class Stage(World):
         policy = Policy(
             fair_sharing=None if fair is None else tuple(fair),
             never_overbook=not overbook,
+            break_loops=break_loops,
             pods_ready=patience,
+            admission_fairness=sharing,
         )
         super().__init__(scenario, to_the_letter=False, policy=policy)
         self._checked()
@@ -115,7 +120,7 @@ class Stage(World):
     def restart(self) -> "Stage":
         """Forget everything but the manifests."""
         nouns = [parse(manifest) for manifest in self.manifests.values()]
-        self.image = type(self.image).load(nouns)
+        self.image = Image.load(nouns, self.policy)
         return self._checked()
 
     # Questions

@@ -114,7 +114,7 @@ def towns(draw: st.DrawFn, /, **fixed: Any) -> list[Manifest]:
 
 @st.composite
 def crowds(draw: st.DrawFn) -> tuple[list[Manifest], list[Manifest]]:
-    """A tree full of small workloads, and a few larger ones that would have to preempt."""
+    """A tree full of small workloads, and a few that come late and are larger or more urgent."""
     town = [
         flavor("one"),
         *(draw(some_cohort(name)) for name in COHORTS[1:] if draw(st.booleans())),
@@ -126,7 +126,7 @@ def crowds(draw: st.DrawFn) -> tuple[list[Manifest], list[Manifest]]:
             f"s{place}",
             draw(st.sampled_from(QUEUES)),
             cpu=draw(st.integers(1, 3)),
-            priority=draw(st.integers(0, 2)),
+            priority=draw(st.integers(0, 1)),
             age=20 - place,
         )
         for place in range(12)
@@ -135,11 +135,11 @@ def crowds(draw: st.DrawFn) -> tuple[list[Manifest], list[Manifest]]:
         workload(
             f"x{place}",
             draw(st.sampled_from(QUEUES)),
-            cpu=draw(st.integers(2, 8)),
+            cpu=draw(st.integers(1, 8)),
             priority=draw(st.integers(1, 3)),
-            age=3 - place,
+            age=5 - place,
         )
-        for place in range(3)
+        for place in range(5)
     ]
     return [*town, *small], large
 
