@@ -65,6 +65,9 @@ class Placer:
 
     def wanted(self, assignment: Assignment) -> tuple[Wanted, ...] | FlavorFact:
         """Places for every pod set that needs them; a fact where one has not exactly one flavor to seek them in."""
+        asked = any(one.topology is not None for one in self.workload.pod_sets)
+        if not asked and not self.sites.topologies:
+            return ()
         implied = has_only_topologies(self.queue, self.sites.flavors)
         pod_sets = {one.name: one for one in self.workload.pod_sets}
         wanted: list[Wanted] = []

@@ -143,16 +143,19 @@ def test_the_order_in_which_nodes_appear_means_nothing(
 
 
 @_SLOWLY
-@given(worlds, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6), st.booleans())))
+@given(
+    worlds, st.lists(st.tuples(st.integers(0, 40), st.integers(0, 6), st.booleans(), st.booleans()))
+)
 def test_a_site_that_followed_its_nodes_equals_one_built_from_them(
-    world: tuple[list[Node], list[list[Wanted]], list[Wanted]], edits: list[tuple[int, int, bool]]
+    world: tuple[list[Node], list[list[Wanted]], list[Wanted]],
+    edits: list[tuple[int, int, bool, bool]],
 ) -> None:
     """Hosts that go take nothing with them but their room; the placements stay booked."""
     made, earlier, wanted = world
     sites = crowded(made, earlier)
-    for number, cpu, ready in edits:
+    for number, cpu, ready, tainted in edits:
         place(sites, wanted, BRIEFLY)
-        sites.put_node(_edited(made[number % len(made)], cpu, ready=ready))
+        sites.put_node(_edited(made[number % len(made)], cpu, ready=ready, tainted=tainted))
     followed = place(sites, wanted)
     sites.rebuild()
 
@@ -177,11 +180,11 @@ def test_a_trial_leaves_nothing_behind(
     assert sites.version == version
 
 
-def _edited(node: Node, cpu: int, *, ready: bool) -> Node:
+def _edited(node: Node, cpu: int, *, ready: bool, tainted: bool) -> Node:
     return Node(
         name=node.name,
         labels=node.labels,
-        taints=node.taints,
+        taints=(TAINT,) if tainted else (),
         allocatable={**node.allocatable, "cpu": cpu},
         ready=ready,
     )
