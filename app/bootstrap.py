@@ -198,7 +198,7 @@ def _surroundings(settings: Settings, database: Database, client: KubeClient) ->
         database=database,
         client=client,
         endpoint=endpoint,
-        policy=Policy(never_overbook=True),
+        policy=Policy(never_overbook=True, break_loops=True),
         instance=f"{socket.gethostname()}-{os.getpid()}",
         clock=clock.now,
         new_uid=lambda: str(uuid.uuid4()),

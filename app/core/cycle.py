@@ -52,7 +52,7 @@ def schedule(image: Image, policy: Policy, now: datetime) -> CycleResult:
     cycle = _Cycle(image=image, policy=policy)
     with image.books.trial():
         entries = [entry for head in heads if (entry := cycle.nominate(head))]  # 2.
-        for entry in _ordered(entries, policy):  # 3.
+        for entry in cycle.in_turn(entries):  # 3.
             cycle.process(entry)  # 4.
     return CycleResult(  # 5.
         at=now,
@@ -115,6 +115,13 @@ class _Cycle:
     pending: list[Pending] = field(default_factory=list)
     victims: dict[str, Target] = field(default_factory=dict)  # by uid
     preemptors: list[Entry] = field(default_factory=list)  # they count, though nothing is free yet
+
+    def in_turn(self, entries: list[Entry]) -> Iterable[Entry]:
+        """Step 3."""
+        order = _ordered(entries, self.policy)
+        if not self.policy.break_loops:
+            return order
+        return self.image.rivals.in_turn(entries, order, self.image.edits)
 
     def nominate(self, workload: Workload) -> Entry | None:
         """Step 2 for one head; None when it was turned away."""

@@ -46,7 +46,10 @@ from app.core.proposal import Nomination
 from app.core.queues import PendingQueue, Progress
 from app.core.quota import QuotaTree
 from app.core.requests import held
+from app.core.rivals import Rivals
 from app.core.shares import Shares
+
+_PREEMPTED = "Preempted"
 
 
 class Image(Objects):
@@ -63,6 +66,7 @@ class Image(Objects):
         self.books = Books(self.tree, self.sites)
         self.holdings: dict[str, dict[str, Holding]] = {}  # cluster queue -> uid
         self.cycles = 0
+        self.rivals = Rivals()
         self.nominations: dict[
             str, tuple[object, Nomination]
         ] = {}  # the last of each queue; a memo
@@ -198,6 +202,8 @@ class Image(Objects):
             old = None
         if not self.keep(workload):
             return
+        if workload.finished or (old is not None and _asks_otherwise(old, workload)):
+            self.rivals.forget(workload.uid)
         if old is not None and door(old) != door(workload):
             self._by_door[door(old)].pop(old.uid, None)
             self.shares.note(old, gone=True)
@@ -211,6 +217,7 @@ class Image(Objects):
     def _forget_workload(self, workload: Workload) -> None:
         self._by_door[door(workload)].pop(workload.uid, None)
         self._leave_line(workload.uid)
+        self.rivals.forget(workload.uid)
         self._hold(workload, None)
         self.shares.note(workload, gone=True)
 
@@ -236,9 +243,14 @@ class Image(Objects):
             self.holdings.setdefault(after.cluster_queue, {})[after.workload.uid] = after
             self.books.put(after)
             self.tree.note_change(after.cluster_queue)
-        if before is not None and _frees(before, after) and self._is_noticed(before.workload):
-            queue = self.cluster_queues.get(before.cluster_queue)
-            self._wake([] if queue is None else self._affected(queue))
+        if before is None or not _frees(before, after):
+            return
+        node = self.tree.queue(before.cluster_queue)
+        if node is not None and before.workload.evicted != _PREEMPTED:
+            self.rivals.note_room(node.root.name)
+        queue = self.cluster_queues.get(before.cluster_queue)
+        if queue is not None and self._is_noticed(before.workload):
+            self._wake(self._affected(queue))
 
     def _place_again(self, noun: Noun) -> None:
         """Which flavor's nodes hold a workload's pods depends on which of its flavors have a topology."""
@@ -322,8 +334,11 @@ class Image(Objects):
 
     def _mark_preempted(self, decision: Preempt, result: CycleResult) -> None:
         workload = self.workloads.get((decision.namespace, decision.name))
-        if workload is not None and workload.uid == decision.uid and workload.admission:
-            self._put_workload(replace(workload, evicted="Preempted", evicted_at=result.at))
+        if workload is None or workload.uid != decision.uid or not workload.admission:
+            return
+        self._put_workload(replace(workload, evicted=_PREEMPTED, evicted_at=result.at))
+        root = decision.roots[0] if decision.roots else ""
+        self.rivals.note(decision.by_uid, decision.uid, root, self.edits)
 
     # Queues
 
@@ -395,6 +410,10 @@ class Image(Objects):
 
 def _without_past(local: LocalQueue) -> LocalQueue:
     return replace(local, consumed={}, consumed_at=None)
+
+
+def _asks_otherwise(old: Workload, new: Workload) -> bool:
+    return old.priority != new.priority or old.pod_sets != new.pod_sets
 
 
 def _frees(before: Holding, after: Holding | None) -> bool:

@@ -27,6 +27,7 @@ from app.core.policy import Policy
 from app.core.proposal import Nomination
 from app.core.requests import PodSetRequest, asked, declared
 from app.core.resources import FlavorResource, Usage
+from app.core.rivals import once_more
 from app.core.victims import RoomWanted, Target
 
 
@@ -75,7 +76,14 @@ class Nominator:
         """Flavors and victims for the whole gang, or for the largest part of it that may run alone."""
         cursor = self._cursor()
         image = self.image
-        circumstances = (self.workload, self.policy, cursor, image.edits, self._version)
+        circumstances = (
+            self.workload,
+            self.policy,
+            cursor,
+            image.edits,
+            self._version,
+            self._spent,
+        )
         known = self.image.nominations.get(self.queue.name)
         if known is not None and known[0] == circumstances:
             return known[1]
@@ -86,6 +94,13 @@ class Nominator:
     @property
     def _version(self) -> tuple[int, int]:
         return self.node.root.version, self.image.sites.version
+
+    @property
+    def _spent(self) -> tuple[str, ...]:
+        """Those who were preempted for it often enough."""
+        if not self.policy.break_loops:
+            return ()
+        return self.image.rivals.spent(self.workload.uid, self.node.root.name, self.image.edits)
 
     def again(self, pins: Pins) -> Nomination:
         """A new proposal with the flavors chosen before, because circumstances changed within a cycle."""
@@ -101,7 +116,15 @@ class Nominator:
             )
             if reduced is not None:
                 return reduced
-        return replace(whole, why=explain.explain(whole.assignment, self.queue))
+        return replace(whole, why=self.why(whole))
+
+    def why(self, nomination: Nomination) -> Explanation:
+        """Why it is not admissible; also which victims it may not have once more."""
+        why = explain.explain(nomination.assignment, self.queue)
+        spent = self._spent
+        held = (one.get(uid) for one in self.image.holdings.values() for uid in spent)
+        back = sorted(one.workload.key for one in held if one and one.workload.evicted is None)
+        return replace(why, message=why.message + once_more(back)) if back else why
 
     def propose(
         self, counts: tuple[int, ...] | None = None, cursor: Cursor = (), pins: Pins | None = None
@@ -165,6 +188,7 @@ class Nominator:
             holdings=self.image.holdings,
             pods=pods,
             spared=self.spared,
+            spent=self._spent,
             rank=self.image.rank_in(self.queue.name),
         )
         if self.policy.fair_sharing is not None:

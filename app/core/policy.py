@@ -122,6 +122,8 @@ class Policy:
     #: Admit nobody into room that victims have yet to leave. Kueue does: beside a preemption that frees more than its
     #: preemptor needs, what fits may start at once, and the quota is overbooked until the victims have stopped.
     never_overbook: bool = False
+    #: Let workloads not preempt each other for ever, as they may in Kueue; `rivals` has the rule.
+    break_loops: bool = False
 
 
 DEFAULT = Policy()

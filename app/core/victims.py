@@ -33,7 +33,8 @@ class Target:
 class RoomWanted:
     """Room for `usage` in a queue, and for `pods` on nodes; `needed` are the flavors and resources that lack it.
 
-    `spared` are workloads (by uid) that are not there any more, because others preempt them already.
+    `spared` are workloads (by uid) that are not there any more, because others preempt them already; `spent` those who
+    were preempted for this one often enough: once they are leaving again, however, they count.
     """
 
     workload: Workload
@@ -45,6 +46,7 @@ class RoomWanted:
     holdings: Mapping[str, Mapping[str, Holding]]  # queue -> uid -> holding
     pods: tuple[Wanted, ...] = ()
     spared: Collection[str] = field(default_factory=frozenset)
+    spent: Collection[str] = field(default_factory=frozenset)
     rank: Rank | None = None  # of this queue's LocalQueues, where they share by usage
 
     @property
@@ -54,10 +56,12 @@ class RoomWanted:
     def held_in(self, queue: str) -> Iterable[Holding]:
         """What runs in a queue and uses something that is needed."""
         for holding in self.holdings.get(queue, {}).values():
-            if holding.workload.uid not in self.spared and not self.needed.isdisjoint(
-                holding.usage
-            ):
+            if not self._is_out_of_reach(holding) and not self.needed.isdisjoint(holding.usage):
                 yield holding
+
+    def _is_out_of_reach(self, holding: Holding) -> bool:
+        uid = holding.workload.uid
+        return uid in self.spared or (uid in self.spent and holding.workload.evicted is None)
 
     def remove(self, holding: Holding) -> None:
         self.books.remove(holding)

@@ -40,7 +40,7 @@ def _as_if_head(image: Image, policy: Policy, workload: Workload) -> Explanation
     nominator = Nominator(image=image, policy=policy, queue=queue, node=node, workload=workload)
     nomination = nominator.propose()
     if not nomination.is_admissible:
-        return explain.explain(nomination.assignment, queue)
+        return nominator.why(nomination)
     ahead = [one.uid for one in image.pending(queue.name)]
     place = ahead.index(workload.uid) if workload.uid in ahead else len(ahead)
     fits = "would preempt others" if nomination.targets else "fits"

@@ -1,4 +1,4 @@
-"""``python -m tests.conformance DIR [FAMILY ...] [--reasons]``; exit status 1 if any scenario fails."""
+"""``python -m tests.conformance DIR [FAMILY ...] [--reasons] [--breaker]``; exit status 1 if any scenario fails."""
 
 import argparse
 import sys
@@ -15,6 +15,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="a folder of .jsonl or .jsonl.gz vector files")
     parser.add_argument("families", nargs="*", help="which of them; all when none is named")
     parser.add_argument("--reasons", action="store_true", help="show reasons that differ")
+    parser.add_argument("--breaker", action="store_true", help="break loops of preemptions")
     told = parser.parse_args()
     try:
         chosen = choose(told.folder, told.families)
@@ -23,7 +24,7 @@ def main() -> int:
         return 2
     passed = failed = 0
     for family, path in chosen.items():
-        score = run_family(family, path)
+        score = run_family(family, path, breaker=told.breaker)
         passed += score.passed
         failed += len(score.failures)
         print(score.line(), flush=True)

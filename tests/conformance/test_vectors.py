@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.runner import run
+from tests.conformance.runner import LIVELOCK, run
 from tests.conformance.vectors import families, scenarios
 
 _NAMED = os.environ.get("SLUICE_VECTORS")
@@ -35,7 +35,17 @@ def _targets() -> list[str]:
 @pytest.mark.skipif(not _targets(), reason=f"no vectors in {_FOLDER}; name them by SLUICE_VECTORS")
 @pytest.mark.parametrize("family", _targets())
 def test_family_is_decided_as_kueue_does(family: str) -> None:
-    chosen = list(scenarios(families(_FOLDER)[family]))[::_STRIDE]
-    differing = {one["id"]: found for one in chosen if (found := run(one).difference)}
+    assert _differing(family, breaker=False) == {}
 
-    assert {key: text for key, text in differing.items() if key not in DEPARTURES} == {}
+
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(not _targets(), reason=f"no vectors in {_FOLDER}; name them by SLUICE_VECTORS")
+@pytest.mark.parametrize("family", [*_targets(), LIVELOCK])
+def test_breaking_loops_changes_nothing_but_loops(family: str) -> None:
+    assert _differing(family, breaker=True) == {}
+
+
+def _differing(family: str, *, breaker: bool) -> dict[str, str]:
+    chosen = list(scenarios(families(_FOLDER)[family]))[::_STRIDE]
+    found = {one["id"]: run(one, breaker=breaker).difference for one in chosen}
+    return {key: text for key, text in found.items() if text and key not in DEPARTURES}
