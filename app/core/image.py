@@ -18,6 +18,7 @@ back-off short.
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 
 from app.core import model
@@ -319,13 +320,14 @@ class Image(Objects):
         workload = self.workloads.get((decision.namespace, decision.name))
         if workload is None or workload.uid != decision.uid or workload.admission is not None:
             return
+        at = _recorded(result.at)
         self._put_workload(
             replace(
                 workload,
                 admission=decision.admission,
-                reserved_at=result.at,
+                reserved_at=at,
                 admitted=not decision.checks,
-                admitted_at=None if decision.checks else result.at.replace(microsecond=0),
+                admitted_at=None if decision.checks else at,
                 ready=False,
                 evicted=None,
                 evicted_at=None,
@@ -336,7 +338,7 @@ class Image(Objects):
         workload = self.workloads.get((decision.namespace, decision.name))
         if workload is None or workload.uid != decision.uid or not workload.admission:
             return
-        self._put_workload(replace(workload, evicted=_PREEMPTED, evicted_at=result.at))
+        self._put_workload(replace(workload, evicted=_PREEMPTED, evicted_at=_recorded(result.at)))
         root = decision.roots[0] if decision.roots else ""
         self.rivals.note(decision.by_uid, decision.uid, root, self.edits)
 
@@ -410,6 +412,11 @@ class Image(Objects):
 
 def _without_past(local: LocalQueue) -> LocalQueue:
     return replace(local, consumed={}, consumed_at=None)
+
+
+def _recorded(at: datetime) -> datetime:
+    """What the record keeps of a time: whole seconds. Knowing better would decide otherwise after a restart."""
+    return at.replace(microsecond=0)
 
 
 def _asks_otherwise(old: Workload, new: Workload) -> bool:
