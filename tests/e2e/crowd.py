@@ -1,7 +1,8 @@
 """Twenty jobs of two teams in one cohort: the load under which tests look at the service, whole or being killed.
 
 Each team has 4 cpus on red nodes and 2 on blue ones, and may borrow what the other does not use. Six jobs of one team
-take everything first and run until the test ends them, so that everything after them has to wait.
+take everything first and run until the test ends them, so that everything after them has to wait. No job can give a
+whole cpu back before it ends, so that the ledger, which knows nothing of that, can be held against the quota.
 """
 
 from collections.abc import Iterable
@@ -17,6 +18,8 @@ from tests.e2e.world import World
 
 TEAMS = ("alpha", "beta")
 NOMINAL = {"red": 4, "blue": 2}
+SMALL = "beta-0"
+"""The one whose size may be changed."""
 BOTH = {pool: 2 * cpus for pool, cpus in NOMINAL.items()}
 
 
@@ -26,7 +29,7 @@ class Crowd:
 
     @property
     def first(self) -> dict[str, str]:
-        """Alpha's, with two pods each, and the pool each runs in: the first flavor as long as it lasts."""
+        """Alpha's, with two cpus each, and the pool each runs in: the first flavor as long as it lasts."""
         return {f"alpha-first-{number}": "red" if number < 4 else "blue" for number in range(6)}
 
     @property
@@ -46,7 +49,7 @@ class Crowd:
 
     def submit_first(self) -> None:
         for name in self.first:
-            self.world.submit(job(name, "alpha", pods=2, runs_s=FOREVER))
+            self.world.submit(job(name, "alpha", cpu="2", runs_s=FOREVER))
         self.world.until_running(*self.first)
 
     def end_pods(self, jobs: Iterable[str]) -> None:
@@ -55,8 +58,8 @@ class Crowd:
 
     def submit_rest(self, runs_s: str = "0.7") -> None:
         for number, name in enumerate(self.rest):
-            team, pods = name.split("-")[0], 1 + number // 2 % 2
-            self.world.submit(job(name, team, pods=pods, completions=2, runs_s=runs_s))
+            team, cpu = name.split("-")[0], "100m" if name == SMALL else str(1 + number // 2 % 2)
+            self.world.submit(job(name, team, cpu=cpu, completions=2, runs_s=runs_s))
 
     def until_rest_waits(self) -> None:
         """All of them are known."""

@@ -6,6 +6,7 @@ ended, against limits that the test states in its own words, and knows nothing o
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import asyncpg
@@ -79,9 +80,21 @@ def replay(spans: list[dict[str, Any]], limits: Limits) -> dict[str, int]:
             open_attempt[holder] = span["attempt"]
             total = sum(amount for (_, flavor), amount in used.items() if flavor == place[1])
             most[place[1]] = max(most.get(place[1], 0), total)
-            assert used[place] <= limits.of_queue[place], f"{place} uses {used[place]} at {at}"
-            assert total <= limits.of_all[place[1]], f"{place[1]} uses {total} at {at}"
+            assert used[place] <= limits.of_queue[place], _told(spans, place[1], at)
+            assert total <= limits.of_all[place[1]], _told(spans, place[1], at)
         else:
             del open_attempt[holder]
         assert used[place] >= 0, f"{place} uses {used[place]} at {at}"
     return most
+
+
+def _told(spans: list[dict[str, Any]], flavor: str, at: datetime) -> str:
+    """Who held the flavor then."""
+    lines = [
+        f"{span['name']} {span['amount']} from {span['started_at']:%X.%f} to {span['ended_at']}"
+        for span in spans
+        if span["flavor"] == flavor
+        and span["started_at"] <= at
+        and (span["ended_at"] is None or span["ended_at"] > at)
+    ]
+    return "\n".join([f"too much of {flavor} at {at:%X.%f}:", *lines])

@@ -27,6 +27,7 @@ def test_job_without_a_queue_is_left_alone(world: World) -> None:
 
 def test_default_queue_takes_jobs_that_name_none(world: World) -> None:
     world.open_queue("1", name="default")
+    assert world.front.find("localqueues", "default", world.namespace)  # the door knows it, too
     stored = world.submit(job("first", None, suspend=None))
     assert stored["metadata"]["labels"][QUEUE] == "default"
     assert stored["spec"]["suspend"] is True

@@ -5,7 +5,7 @@ import json
 from tests.cluster.admin import Object
 from tests.e2e.manifests import PRIORITY, flavor, job, priority_class
 from tests.e2e.waiting import eventually
-from tests.e2e.watchman import holds
+from tests.e2e.watchman import Watchman, holds
 from tests.e2e.world import World, condition
 
 SUSPEND = {"spec": {"suspend": True}}
@@ -229,6 +229,19 @@ def test_stopped_job_has_its_own_template_back(world: World) -> None:
     world.until_running("bare", "own")
     assert world.marks("own")["attempt"] == "2"
     assert world.marks("own")["stop"] == "1"
+
+
+def test_pods_that_are_needed_no_more_make_room_for_others(world: World) -> None:
+    world.open_queue("2")
+    with Watchman(world.cluster, world.namespace, {"": 2}):
+        world.submit(job("train", "main", pods=2, runs_s="forever"))
+        first, _ = until_pods_run(world, "train")
+        world.submit(job("other", "main", runs_s="1"))
+        world.until_waiting("other")
+        world.end_pod(first["metadata"]["name"])
+        world.until_complete("other")
+        assert not world.is_suspended("train")
+        assert {pod["status"]["phase"] for pod in world.pods("train")} == {"Succeeded", "Running"}
 
 
 def test_job_that_fails_gives_its_quota_back(world: World) -> None:

@@ -1,7 +1,7 @@
 """The service's one purpose: twenty jobs wait their turn, borrow, run where they were sent, and end."""
 
 from tests.cluster.admin import Object, has_condition
-from tests.e2e.crowd import TEAMS, Crowd
+from tests.e2e.crowd import SMALL, TEAMS, Crowd
 from tests.e2e.waiting import eventually
 from tests.e2e.world import World
 
@@ -15,6 +15,7 @@ def test_twenty_jobs_of_two_teams(world: World) -> None:
         check_places(world, crowd.first)
         crowd.submit_rest()
         dropped, edited, *others = crowd.rest
+        assert edited == SMALL
         world.until_waiting(dropped, edited)
         gone = world.workload(dropped)
         assert gone is not None
@@ -95,7 +96,7 @@ def check_edited(world: World, name: str) -> None:
     assert workload is not None
     assert has_condition(workload, "Finished")
     charged = [span for span in all_spans(world) if span["name"] == workload["metadata"]["name"]]
-    assert [span["amount"] for span in charged] == [2000]
+    assert [span["amount"] for span in charged] == [200]
 
 
 def all_spans(world: World) -> list[Object]:

@@ -89,9 +89,11 @@ class World:
             return found if {pod["status"].get("phase") for pod in found} == {"Running"} else None
 
         for pod in eventually(all_run):
-            name = pod["metadata"]["name"]
-            path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/status"
-            self.cluster.patch(path, {"status": {"phase": "Succeeded"}})
+            self.end_pod(pod["metadata"]["name"])
+
+    def end_pod(self, name: str) -> None:
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{name}/status"
+        self.cluster.patch(path, {"status": {"phase": "Succeeded"}})
 
     def events(self, job: str) -> list[tuple[str, str]]:
         """Reasons and notes of our events about a job, the oldest first."""
