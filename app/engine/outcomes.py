@@ -24,4 +24,9 @@ class Settled:
     """The row itself was changed; whatever is still to do, the row says."""
 
 
-Outcome = Done | Defer | Settled
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """The job is gone and so are its pods: the workload goes too, and its quota with it."""
+
+
+Outcome = Done | Defer | Settled | Gone

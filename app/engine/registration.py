@@ -20,6 +20,17 @@ from app.kube.resources import Resource
 NAME = "sluice"
 TIMEOUT_S = 5
 
+_QUEUE_OF = (
+    "has({0}.metadata.labels) && '{1}' in {0}.metadata.labels ? {0}.metadata.labels['{1}'] : ''"
+)
+"""In CEL."""
+QUEUE_CHANGES = {
+    "name": "queue-is-new",
+    "expression": "request.operation != 'UPDATE' || "
+    f"({_QUEUE_OF.format('object', QUEUE_NAME)}) != ({_QUEUE_OF.format('oldObject', QUEUE_NAME)})",
+}
+"""Of all updates only those can be refused that name another queue: the rest, our own starts too, need no call."""
+
 MUTATING = Resource(
     "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", namespaced=False
 )
@@ -66,7 +77,11 @@ def configurations(endpoint: Endpoint, kinds: list[JobKind]) -> list[tuple[Resou
         _webhook("queued.jobs.sluice.dev", mutate, "Fail", creating, queued) | shared,
         _webhook("defaulted.jobs.sluice.dev", mutate, "Ignore", creating, unqueued) | shared,
     ]
-    validating = [_webhook("jobs.sluice.dev", validate, "Ignore", changing, queued) | shared]
+    validating = [
+        _webhook("jobs.sluice.dev", validate, "Ignore", changing, queued)
+        | shared
+        | {"matchConditions": [QUEUE_CHANGES]}
+    ]
     return [
         (MUTATING, _configuration("MutatingWebhookConfiguration", mutating)),
         (VALIDATING, _configuration("ValidatingWebhookConfiguration", validating)),

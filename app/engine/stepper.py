@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from app.core import deadlines
 from app.core.manifests import Manifest
 from app.engine.notices import Notices
-from app.engine.outcomes import Defer, Done, Outcome, Settled
+from app.engine.outcomes import Defer, Done, Gone, Outcome, Settled
 from app.engine.sightings import Sightings
 from app.errors import BadRequest, Conflict, Forbidden, Invalid, NotFound, TooLarge
 from app.intake.jobs import JobIntake
@@ -121,8 +121,7 @@ class Stepper:
         pods = await self.client.list(PODS, Selection(namespace=namespace, labels=selector))
         if any(_holds_resources(pod) for pod in pods.items):
             return Defer(until=self.clock() + STOP_POLL)
-        await intake.forget(row.manifest["metadata"]["uid"])
-        return Settled()
+        return Gone()
 
     async def _is_behind(self, intake: JobIntake, row: StoredWorkload, job: Manifest) -> bool:
         """The job says something that changes what its row wants: record that first.

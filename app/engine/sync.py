@@ -13,9 +13,10 @@ from datetime import datetime, timedelta
 
 import structlog
 
-from app.engine.outcomes import Defer, Done, Outcome, Settled
+from app.engine.outcomes import Defer, Done, Gone, Outcome, Settled
 from app.engine.stepper import Stepper
 from app.errors import AppError, LeaseLost
+from app.intake.jobs import forget
 from app.store import workloads
 from app.store.audit import Actor
 from app.store.lease import Lease, guard
@@ -105,10 +106,12 @@ class SyncLoop:
             self._ready.clear()
             finished, self._finished = self._finished, []
             await self._write(finished)
+            if gone := [_uid(row) for row, one in finished if isinstance(one, Gone)]:
+                await forget(self.database, self.lease, gone)
             for row, _ in finished:
                 self._busy.pop(_uid(row), None)
             self.wake.set()
-            if any(isinstance(outcome, Settled) for _, outcome in finished):
+            if any(isinstance(outcome, Settled | Gone) for _, outcome in finished):
                 self.released()
 
     async def _write(self, finished: list[tuple[StoredWorkload, Outcome]]) -> None:

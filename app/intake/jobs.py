@@ -96,16 +96,6 @@ class JobIntake:
 
         await self._run(work)
 
-    async def forget(self, uid: str) -> None:
-        """The job is gone and so are its pods: the workload goes too, and its quota with it."""
-
-        async def work(tx: WriteTx) -> None:
-            row = await _locked(tx, uid)
-            if row is not None:
-                _remove(tx, row)
-
-        await self._run(work)
-
     async def keep_template(self, uid: str, template: Mapping[str, object]) -> None:
         """Remember the job's own template before a start changes it."""
 
@@ -164,6 +154,18 @@ class JobIntake:
             priority_of=await priorities(tx, self.priority_of),
             policy=self.policy,
         )
+
+
+async def forget(database: Database, lease: Lease, uids: Sequence[str]) -> None:
+    """The jobs of these workloads are gone and so are their pods: they go too, and their quota with them."""
+
+    async def work(tx: WriteTx) -> None:
+        await guard(tx, lease)
+        for row in await tx.get_locked("Workload", uids):
+            if isinstance(row, StoredWorkload):
+                _remove(tx, row)
+
+    await database.run(OBSERVER, work)
 
 
 def _follow(tx: WriteTx, row: StoredWorkload, job: Manifest, repair: Repair) -> None:
