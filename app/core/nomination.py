@@ -122,6 +122,8 @@ class Nominator:
         """Why it is not admissible; also which victims it may not have once more."""
         why = explain.explain(nomination.assignment, self.queue)
         spent = self._spent
+        if not spent:
+            return why
         held = (one.get(uid) for one in self.image.holdings.values() for uid in spent)
         back = sorted(one.workload.key for one in held if one and one.workload.evicted is None)
         return replace(why, message=why.message + once_more(back)) if back else why
