@@ -14,6 +14,7 @@ import ssl
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import structlog
@@ -22,13 +23,15 @@ import uvloop
 
 from app import certificates, clock
 from app.api.application import FrontDoor, front_door
+from app.apiserver import bodies
 from app.certificates import Certificates
 from app.core.policy import Policy
 from app.engine.leader import Leader
 from app.engine.registration import Endpoint
 from app.engine.service import Service, Surroundings
 from app.engine.supervisor import keep
-from app.errors import Misconfigured, Unavailable
+from app.errors import BadRequest, Misconfigured, Unavailable
+from app.intake import configuration
 from app.kube import kubeconfig
 from app.kube.client import KubeClient
 from app.kube.config import SERVICE_ACCOUNT, ClusterConfig, in_cluster
@@ -54,12 +57,13 @@ RENEWAL = Limits(statement_s=2.0, lock_s=1.0, idle_in_transaction_s=2.0)
 
 async def run_engine(settings: Settings) -> None:
     """Lead, or stand by to lead."""
+    rules = policy(settings)
     config = dataclasses.replace(cluster_config(settings), limits=PACE)
     database = await open_database(settings, "sluice-engine", pool_size=8)
     lease_database = await open_database(settings, "sluice-lease", pool_size=2, limits=RENEWAL)
     try:
         async with KubeClient(config) as client:
-            given = _surroundings(settings, database, client)
+            given = _surroundings(settings, rules, database, client)
 
             async def body(lease: Lease) -> None:
                 await Service(given, lease).run()
@@ -73,9 +77,10 @@ async def run_engine(settings: Settings) -> None:
 
 async def run_api(settings: Settings) -> None:
     """Serve the Kubernetes face and the webhooks over TLS."""
+    rules = policy(settings)
     tls = serving_certificates(settings)
     database = await open_database(settings, "sluice-api", pool_size=8)
-    door = front_door(database, clock.now, beside=webhooks.routes)
+    door = front_door(database, clock.now, beside=webhooks.routes, policy=rules)
     config = uvicorn.Config(
         door.app,
         ssl_context_factory=lambda _config, _default: _server_context(tls),
@@ -191,14 +196,37 @@ def serving_certificates(settings: Settings) -> Certificates:
     return certificates.ensure(settings.data_dir / "certificates", names, clock.now())
 
 
-def _surroundings(settings: Settings, database: Database, client: KubeClient) -> Surroundings:
+def policy(settings: Settings) -> Policy:
+    """The rules of the configuration file, and ours beside them. Raises Misconfigured naming what is wrong."""
+    configured = configuration.read(None if settings.config is None else _parsed(settings.config))
+    if settings.config is not None:
+        unused = ", ".join(configured.unused) or "none"
+        log.info("configuration.read", file=str(settings.config), without_effect=unused)
+    return dataclasses.replace(configured.policy, never_overbook=True, break_loops=True)
+
+
+def _parsed(file: Path) -> object:
+    try:
+        body = bodies.parse_yaml(file.read_bytes())
+    except OSError as error:
+        raise Misconfigured(f"SLUICE_CONFIG: cannot read {file}: {error.strerror}") from None
+    except BadRequest as error:
+        raise Misconfigured(f"SLUICE_CONFIG: {file}: {error.message}") from None
+    if body.duplicates:
+        raise Misconfigured(f"SLUICE_CONFIG: {file}: given twice: {', '.join(body.duplicates)}")
+    return {} if body.value is None else body.value
+
+
+def _surroundings(
+    settings: Settings, rules: Policy, database: Database, client: KubeClient
+) -> Surroundings:
     tls = serving_certificates(settings)
     endpoint = Endpoint(ca=tls.ca_pem(), namespace=settings.namespace, url=_webhook_url(settings))
     return Surroundings(
         database=database,
         client=client,
         endpoint=endpoint,
-        policy=Policy(never_overbook=True, break_loops=True),
+        policy=rules,
         instance=f"{socket.gethostname()}-{os.getpid()}",
         clock=clock.now,
         new_uid=lambda: str(uuid.uuid4()),

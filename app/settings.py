@@ -37,6 +37,8 @@ class Settings(BaseSettings):
     """0 picks a free port; the log and ``sluice kubeconfig`` name it."""
     webhook_url: str | None = None
     """``https://host:port`` at which the API server reaches us; ``service`` for the Service in `namespace`."""
+    config: Path | None = None
+    """A file in Kueue's Configuration format; without one, Kueue's defaults."""
     namespace: str = "sluice-system"
     """Where we run when we run in a cluster; its jobs are never gated."""
     log_level: Level = "INFO"

@@ -14,6 +14,7 @@ from datetime import datetime
 import structlog
 
 from app.core.manifests import Manifest
+from app.core.selectors import LabelSelector
 from app.engine.notices import Notices
 from app.engine.sightings import Sightings
 from app.engine.supervisor import keep
@@ -49,6 +50,24 @@ class PriorityClasses:
             self.values[one.metadata.name] = one.value
 
 
+@dataclass(slots=True)
+class Namespaces:
+    """The labels of the cluster's namespaces, as last seen."""
+
+    labels: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    def take(self, batch: Batch[SlimObject]) -> None:
+        for ref in batch.deleted:
+            self.labels.pop(ref.name, None)
+        for one in batch.changed:
+            self.labels[one.metadata.name] = one.metadata.labels
+
+    def match(self, selector: LabelSelector | None, name: str) -> bool:
+        """Every namespace carries its own name as a label, also one that was not seen yet."""
+        labels = {"kubernetes.io/metadata.name": name, **self.labels.get(name, {})}
+        return selector is None or selector.matches(labels)
+
+
 @dataclass(slots=True, kw_only=True)
 class Observers:
     client: KubeClient
@@ -57,6 +76,7 @@ class Observers:
     clock: Callable[[], datetime]
     notices: Notices
     priority_classes: PriorityClasses
+    namespaces: Namespaces
     sightings: Sightings
     hold: Callable[[JobIntake, Manifest], Awaitable[None]]
     """Called with a job that cannot be queued: it must not run."""
@@ -118,6 +138,7 @@ class Observers:
         return Reflector(self.client, source, take, known=known, random=dice)
 
     async def _take_namespaces(self, batch: Batch[SlimObject]) -> None:
+        self.namespaces.take(batch)
         seen = [
             SeenNamespace(name=one.metadata.name, uid=one.metadata.uid, labels=one.metadata.labels)
             for one in batch.changed

@@ -17,7 +17,7 @@ from app.engine.cycle_loop import CycleLoop
 from app.engine.events import Recorder
 from app.engine.janitor import Janitor
 from app.engine.notices import Notices
-from app.engine.observers import Observers, PriorityClasses
+from app.engine.observers import Namespaces, Observers, PriorityClasses
 from app.engine.registration import Endpoint
 from app.engine.sightings import Sightings
 from app.engine.statuses import StatusLoop
@@ -26,6 +26,7 @@ from app.engine.supervisor import keep
 from app.engine.sync import SyncLoop
 from app.errors import NotFound
 from app.intake.jobs import JobIntake
+from app.jobs.identity import JobKind
 from app.jobs.registry import ADAPTERS
 from app.kube.client import KubeClient
 from app.kube.resources import Resource
@@ -60,7 +61,7 @@ class Service:
         self._recorder = Recorder(given.client, given.instance)
         self._cycle_wake, self._sync_wake = asyncio.Event(), asyncio.Event()
         self._moved = asyncio.Event()
-        self._classes = PriorityClasses()
+        self._classes, self._namespaces = PriorityClasses(), Namespaces()
         sightings = Sightings()
         notices = Notices(self._recorder)
         self.intakes = {
@@ -70,11 +71,12 @@ class Service:
                 adapter=adapter,
                 clock=given.clock,
                 new_uid=given.new_uid,
-                manages=lambda namespace: namespace not in given.unmanaged,
+                manages=self._manages,
                 priority_of=self._classes.values.get,
                 policy=given.policy,
             )
             for adapter in ADAPTERS
+            if _is_enabled(adapter.kind, given.policy)
         }
         self.cycle = CycleLoop(
             database=given.database,
@@ -110,6 +112,7 @@ class Service:
             clock=given.clock,
             notices=notices,
             priority_classes=self._classes,
+            namespaces=self._namespaces,
             sightings=sightings,
             hold=stepper.hold,
             recorded=self._after_intake,
@@ -146,7 +149,7 @@ class Service:
 
     async def _register(self) -> None:
         """Again and again: without it, a job created unsuspended runs until it is seen."""
-        kinds = [adapter.kind for adapter in ADAPTERS]
+        kinds = [intake.adapter.kind for intake in self.intakes.values()]
         while True:
             await registration.register(self._given.client, self._given.endpoint, kinds)
             await asyncio.sleep(REGISTER_EVERY_S)
@@ -179,6 +182,10 @@ class Service:
             live = await self._given.client.get(resource, namespace, str(job["name"]))
             await intake.observe([live])
 
+    def _manages(self, namespace: str) -> bool:
+        selected = self._namespaces.match(self._given.policy.managed.namespaces, namespace)
+        return selected and namespace not in self._given.unmanaged
+
     def _look_again(self, row: StoredWorkload) -> None:
         self._again.put_nowait(row)
 
@@ -196,3 +203,10 @@ class Service:
     def _after_intake(self) -> None:
         self._cycle_wake.set()
         self._sync_wake.set()
+
+
+def _is_enabled(kind: JobKind, policy: Policy) -> bool:
+    """Whether the configuration names this framework: ``batch/job``, or just ``pod`` for some."""
+    named = policy.managed.frameworks
+    plain = kind.kind.lower()
+    return named is None or f"{kind.group}/{plain}" in named or plain in named

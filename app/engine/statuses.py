@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.core import resources
+from app.core.books import Holding
 from app.core.image import Image
 from app.core.lifecycle import set_condition
 from app.core.manifests import Manifest
 from app.core.metadata import status_of
 from app.core.model import ClusterQueue, LocalQueue, StopPolicy, Workload
 from app.core.resources import FlavorResource
-from app.core.victims import Holding
 from app.store.audit import Actor
 from app.store.lease import Lease, guard
 from app.store.session import Database, WriteTx

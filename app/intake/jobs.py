@@ -18,7 +18,7 @@ from app.errors import Invalid
 from app.intake.priorities import priorities
 from app.intake.repair import JOB_DELETED, JOB_UNSUSPENDED, Repair
 from app.jobs.adapter import JobAdapter
-from app.jobs.identity import queue_name
+from app.jobs.identity import controller_owner, queue_name
 from app.store import workloads
 from app.store.audit import Actor
 from app.store.lease import Lease, guard
@@ -26,6 +26,8 @@ from app.store.session import Database, WriteTx
 from app.store.tracking import StoredWorkload, Tracking
 
 T = TypeVar("T")
+
+NO_QUEUE = "The job names no queue, and no job without one may run here."
 
 OBSERVER = Actor("system", "observer")
 
@@ -123,6 +125,8 @@ class JobIntake:
             try:
                 if row is not None:
                     _follow(tx, row, job, repair)
+                elif self._must_wait(job):
+                    refused.append(Refused(job=job, error=Invalid(NO_QUEUE)))
                 elif self._enlists(job):
                     created_at = _created_at(job, repair.now) + place * TICK
                     manifest, tracking = repair.enlist(job, self.new_uid(), created_at)
@@ -135,6 +139,14 @@ class JobIntake:
         facts = self.adapter.facts(job)
         is_live = not facts.deleting and not facts.finished
         return bool(facts.queue) and is_live and self.manages(facts.namespace)
+
+    def _must_wait(self, job: Manifest) -> bool:
+        """Where jobs without a queue are managed too, one that runs is suspended until it names one."""
+        facts = self.adapter.facts(job)
+        is_live = not facts.deleting and not facts.finished and not facts.suspended
+        is_own = not facts.queue and controller_owner(job) is None
+        rules = self.policy.managed
+        return rules.without_queue_name and is_own and is_live and self.manages(facts.namespace)
 
     async def _rows(self, tx: WriteTx, job_uids: Sequence[str]) -> dict[str, StoredWorkload]:
         """The rows of these jobs, locked, by the uid of the job."""
