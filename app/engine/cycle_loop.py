@@ -6,6 +6,7 @@ second. When the answer to a commit was lost, the image is loaded anew before an
 """
 
 import asyncio
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -30,6 +31,7 @@ from app.store.tracking import StoredWorkload
 
 log = structlog.get_logger("engine.cycle")
 
+GC_THRESHOLDS = (20_000, 20, 20)
 NAP_S = 1.0
 """Longest sleep: bounds how late a deadline or a lost hint is noticed."""
 
@@ -57,6 +59,7 @@ class CycleLoop:
 
     async def run(self) -> None:
         await self.following.load()
+        _spare_the_collector()
         log.info("image.loaded", seen=self.following.seen, workloads=len(self._image.workloads))
         while True:
             self.wake.clear()
@@ -200,3 +203,11 @@ class CycleLoop:
 
 def is_unfinished(cursor: Cursor) -> bool:
     return any(index != -1 for pod_set in cursor for _, index in pod_set)
+
+
+def _spare_the_collector() -> None:
+    """What was loaded stays for long: without this, Python's collector would walk all of it again and again."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)

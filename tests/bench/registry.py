@@ -5,7 +5,7 @@ It gets the wishes of whoever runs it and returns a report. A name before the sl
 
 from collections.abc import Callable, Mapping
 
-from tests.bench import admissions, placement
+from tests.bench import admissions, placement, reflector
 from tests.bench.report import Report
 from tests.bench.wishes import Wishes
 
@@ -14,6 +14,8 @@ Benchmark = Callable[[Wishes], Report]
 BENCHMARKS: Mapping[str, Benchmark] = {
     "admissions/burst": admissions.burst,
     "admissions/churn": admissions.churn,
+    "reflector/sink": reflector.sink,
+    "reflector/intake": reflector.intake,
     "placement/single": placement.single,
 }
 
