@@ -80,10 +80,9 @@ class Site:
             _homes={node.name: leaf for (node, _), leaf in zip(members, homes, strict=True)},
         )
 
-    def stocked(self, empty: Held, full: Held) -> "Site":
-        """With what its leaves hold, in the cluster as it is and in the one that is imagined empty."""
-        self.now = Stock.of(self.ground, full)
-        self.idle = Stock.of(self.ground, empty)
+    def stocked(self, held: Held) -> "Site":
+        """With what its leaves hold."""
+        self.now = Stock.of(self.ground, held)
         return self
 
     @property

@@ -4,8 +4,8 @@ Told of nodes, flavors, topologies and of every pod set that is placed or leaves
 site is built when it is first asked for and then kept; a change of one node reaches it at one leaf. A node belongs to a
 flavor when it is ready, not cordoned, carries the flavor's labels and has a value for every level.
 
-There are two ledgers: what is admitted, and what a trial assumes while it imagines the cluster without all of it.
-Everything booked inside a ``trial`` is taken back at its end; nodes do not change inside one.
+Everything booked inside a ``trial`` is taken back at its end: it moves what is free and leaves the ledger alone. Only
+on trial may pods be put into the cluster imagined without anything admitted. Nodes do not change inside a trial.
 """
 
 from collections.abc import Iterable
@@ -15,9 +15,17 @@ from operator import attrgetter
 from app.core.model import Node, ResourceFlavor, Topology
 from app.core.placement.ledger import Ledger, Occupation
 from app.core.placement.site import Held, Site
+from app.core.placement.stock import Undo
 from app.core.resources import Requests
 
-_Booking = tuple[Occupation, int, bool]
+
+@dataclass(slots=True, eq=False)
+class Journal:
+    """What was booked since a trial began, how to take it back, and which sites were built meanwhile."""
+
+    bookings: list[tuple[Occupation, int, bool]] = field(default_factory=list)
+    undos: list[Undo] = field(default_factory=list)
+    built: list[str] = field(default_factory=list)
 
 
 class SiteTrial:
@@ -29,12 +37,10 @@ class SiteTrial:
         self._sites = sites
 
     def __enter__(self) -> None:
-        self._sites.journals.append([])
+        self._sites.journals.append(Journal())
 
     def __exit__(self, *_: object) -> None:
-        journal = self._sites.journals.pop()
-        for occupation, sign, empty in reversed(journal):
-            self._sites.book(occupation, -sign, empty=empty)
+        self._sites.close(self._sites.journals.pop())
 
 
 @dataclass(slots=True, eq=False)
@@ -44,9 +50,8 @@ class Sites:
     topologies: dict[str, Topology] = field(default_factory=dict)
     _others: dict[str, dict[str, int]] = field(default_factory=dict)  # by node: pods not of ours
     _admitted: Ledger = field(default_factory=Ledger)
-    _imagined: Ledger = field(default_factory=Ledger)
     _built: dict[str, Site] = field(default_factory=dict)
-    journals: list[list[_Booking]] = field(default_factory=list)  # of the trials that are on
+    journals: list[Journal] = field(default_factory=list)  # of the trials that are on
     version: int = 0  # moves with every change that lasts
 
     # Questions
@@ -58,6 +63,7 @@ class Sites:
             if site is None:
                 return None
             self._built[flavor] = site
+            self._join_trials(flavor, site)
         return self._built[flavor]
 
     def levels(self, flavor: str) -> tuple[str, ...]:
@@ -118,7 +124,7 @@ class Sites:
         self.nodes.pop(name, None)
         self.version += 1
         for site in self._built.values():
-            self._write(site, site.remove_node(name))
+            self._renew(site, site.remove_node(name))
 
     def put_others(self, node: str, usage: Requests) -> None:
         """What pods that no placement of ours put there take of a node, all together, places for pods included."""
@@ -135,23 +141,24 @@ class Sites:
         """Pods are placed, or with a sign of -1 leave; `empty`: in the cluster imagined without what is admitted."""
         for occupation in places:
             if self.journals:
-                self.journals[-1].append((occupation, sign, empty))
-            else:
-                self.version += 1
-            self.book(occupation, sign, empty=empty)
+                self.journals[-1].bookings.append((occupation, sign, empty))
+                for site in self._seeing(occupation):
+                    self.journals[-1].undos.append(_shifted(site, occupation, sign, empty=empty))
+                continue
+            self.version += 1
+            self._admitted.book(occupation, sign)
+            for site in self._seeing(occupation):
+                self._write(site, [leaf for leaf, _ in _leaves(site, occupation)])
 
-    def book(self, occupation: Occupation, sign: int, *, empty: bool) -> None:
-        """Write a change without noting it for a trial."""
-        ledger = self._imagined if empty else self._admitted
-        ledger.book(occupation, sign)
-        resources = [resource for resource, _ in occupation.asked]
-        for site in self._built.values():
-            if site.scope == occupation.scope:
-                stock = site.idle if empty else site.now
-                for values, _ in occupation.assignment.domains:
-                    leaf = site.leaf(values)
-                    if leaf is not None:
-                        stock.write(leaf, ledger.held(site.scope, values), resources)
+    def close(self, journal: Journal) -> None:
+        """Take back what a trial booked. Sites built meanwhile have it in them: they go, unless nothing was booked."""
+        for undo in reversed(journal.undos):
+            undo.undo()
+        if journal.bookings:
+            for flavor in journal.built:
+                self._built.pop(flavor, None)
+        elif self.journals:
+            self.journals[-1].built += journal.built
 
     def trial(self) -> SiteTrial:
         """Everything booked inside is taken back at the end. Trials nest."""
@@ -170,23 +177,40 @@ class Sites:
             if _belongs(node, flavor, levels)
         ]
         site = Site.build(name, flavor.topology_name or "", levels, members)
-        return site.stocked(empty=_held(site, self._imagined), full=_held(site, self._admitted))
+        return site.stocked(_held(site, self._admitted))
+
+    def _join_trials(self, flavor: str, site: Site) -> None:
+        """A site built inside trials has in it what they booked."""
+        for journal in self.journals:
+            for occupation, sign, empty in journal.bookings:
+                if site.scope == occupation.scope:
+                    _shifted(site, occupation, sign, empty=empty)
+        if self.journals:
+            self.journals[-1].built.append(flavor)
+
+    def _seeing(self, occupation: Occupation) -> list[Site]:
+        return [site for site in self._built.values() if site.scope == occupation.scope]
 
     def _settle(self, name: str, node: Node) -> None:
         site = self._built[name]
         if not _belongs(node, self.flavors[name], site.tree.levels):
-            self._write(site, site.remove_node(node.name))
+            self._renew(site, site.remove_node(node.name))
             return
         leaf = site.put_node(node, self._offer(node))
         if leaf is None:
             del self._built[name]
-        self._write(site, leaf)
+        self._renew(site, leaf)
 
-    def _write(self, site: Site, leaf: int | None) -> None:
+    def _renew(self, site: Site, leaf: int | None) -> None:
+        """The ground of a leaf changed."""
         if leaf is not None:
-            values = site.tree.written(leaf)
-            site.now.write(leaf, self._admitted.held(site.scope, values))
-            site.idle.write(leaf, self._imagined.held(site.scope, values))
+            self._write(site, [leaf])
+            site.idle.write([leaf], [{}])
+
+    def _write(self, site: Site, leaves: list[int]) -> None:
+        written = site.tree.written
+        held = [self._admitted.held(site.scope, written(leaf)) for leaf in leaves]
+        site.now.write(leaves, held)
 
     def _offer(self, node: Node) -> Requests:
         others = self._others.get(node.name)
@@ -199,6 +223,24 @@ class Sites:
         for flavor in self.flavors.values():
             if flavor.topology_name == name:
                 self._built.pop(flavor.name, None)
+
+
+def _leaves(site: Site, occupation: Occupation) -> list[tuple[int, int]]:
+    """The leaves that are there of those it names, and the pods of each."""
+    found: dict[int, int] = {}
+    for values, pods in occupation.assignment.domains:
+        leaf = site.leaf(values)
+        if leaf is not None:
+            found[leaf] = found.get(leaf, 0) + pods
+    return list(found.items())
+
+
+def _shifted(site: Site, occupation: Occupation, sign: int, *, empty: bool) -> Undo:
+    leaves = _leaves(site, occupation)
+    stock = site.idle if empty else site.now
+    return stock.shift(
+        [leaf for leaf, _ in leaves], [sign * pods for _, pods in leaves], dict(occupation.asked)
+    )
 
 
 def _held(site: Site, ledger: Ledger) -> Held:

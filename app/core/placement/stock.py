@@ -2,8 +2,8 @@
 
 One array per resource. The *ground* is what the nodes offer to us: what they can allocate, less what pods of no concern
 to us take. A stock is the ground less what is placed on it; a site keeps two, one with everything that is admitted and
-one as if nothing were. Who places things keeps the exact amounts (``ledger``) and writes what a leaf holds in total, so
-taking something back restores every number. Amounts beyond a bound that no machine reaches are cut where they enter.
+one as if nothing were. The exact amounts are the ``ledger``'s, from which a leaf is written; on trial, amounts are
+shifted and what was there before is put back. Amounts beyond a bound that no machine reaches are cut.
 
 A stock notes the leaves it writes. Whoever keeps something computed from it remembers how far it had read (``mark``),
 asks for what came later (``since``), and starts over when that is no longer known.
@@ -69,17 +69,35 @@ class Stock:
             left[at] -= np.array(used, dtype=np.int64)
         return cls(ground, free)
 
-    def write(self, leaf: int, used: Mapping[str, int], resources: Iterable[str] = ()) -> None:
-        """The leaf holds so much now: of these resources, or of all where its ground changed, too."""
-        for resource in resources or self.ground.offered:
+    def write(self, leaves: Sequence[int], held: Sequence[Mapping[str, int]]) -> None:
+        """These leaves hold so much now, and their ground may have changed."""
+        at = np.array(leaves, dtype=np.int64)
+        for resource, offered in self.ground.offered.items():
+            used = [_within(one.get(resource, 0), _MOST_OWED) for one in held]
+            self._of(resource, offered)[at] = offered[at] - np.array(used, dtype=np.int64)
+        self._note(leaves)
+
+    def shift(self, leaves: Sequence[int], pods: Sequence[int], asked: Requests) -> "Undo":
+        """Put so many pods more on these leaves, or fewer; what comes back takes that back."""
+        at, counts = np.array(leaves, dtype=np.int64), np.array(pods, dtype=np.int64)
+        most = _MOST_OWED // max(1, max(map(abs, pods), default=1))
+        before: dict[str, Ints] = {}
+        for resource, amount in asked.items():
             offered = self.ground.offered.get(resource)
             if offered is None:
                 continue  # no leaf has any of it, so no request for it fits
-            free = self.free.get(resource)
-            if free is None:
-                free = self.free[resource] = offered.copy()
-            free[leaf] = int(offered[leaf]) - _within(used.get(resource, 0), _MOST_OWED)
-        self._note(leaf)
+            free = self._of(resource, offered)
+            before[resource] = free[at]
+            shifted = before[resource] - counts * min(amount, most)
+            free[at] = np.maximum(np.minimum(shifted, _MOST_OWED), -_MOST_OWED)
+        self._note(leaves)
+        return Undo(self, leaves, before)
+
+    def put_back(self, leaves: Sequence[int], before: Mapping[str, Ints]) -> None:
+        at = np.array(leaves, dtype=np.int64)
+        for resource, free in before.items():
+            self.free[resource][at] = free
+        self._note(leaves)
 
     def room(self, leaf: int, resource: str) -> int:
         free = self.free.get(resource)
@@ -93,11 +111,28 @@ class Stock:
         """The leaves written since that mark; None when that is no longer known."""
         return None if mark < self._forgotten else self._noted[mark - self._forgotten :]
 
-    def _note(self, leaf: int) -> None:
-        self._noted.append(leaf)
+    def _of(self, resource: str, offered: Ints) -> Ints:
+        if resource not in self.free:
+            self.free[resource] = offered.copy()
+        return self.free[resource]
+
+    def _note(self, leaves: Sequence[int]) -> None:
+        self._noted += leaves
         if len(self._noted) > 2 * self.ground.size + 1024:
             self._forgotten += len(self._noted)
             self._noted.clear()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Undo:
+    """What some leaves of a stock had free before."""
+
+    stock: Stock
+    leaves: Sequence[int]
+    before: Mapping[str, Ints]
+
+    def undo(self) -> None:
+        self.stock.put_back(self.leaves, self.before)
 
 
 def _column(values: Sequence[int]) -> Ints:
