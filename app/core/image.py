@@ -47,6 +47,7 @@ from app.core.proposal import Nomination
 from app.core.queues import PendingQueue, Progress
 from app.core.quota import QuotaTree
 from app.core.requests import held
+from app.core.resources import Requests
 from app.core.rivals import Rivals
 from app.core.shares import Shares
 
@@ -128,6 +129,12 @@ class Image(Objects):
                 self.sites.remove(noun)
                 self._place_again(noun)
         self._wake(before)
+
+    def put_others(self, node: str, usage: Requests) -> None:
+        """What pods that no admission placed take of a node: those of daemons, of other schedulers, of the system."""
+        known = self.nodes.get(node)
+        if self.sites.put_others(node, usage) and known is not None:
+            self._wake(self._affected(known))
 
     def finish_cycle(self, result: CycleResult, refused: frozenset[str] = frozenset()) -> None:
         """Make true what was committed: admissions become usage, victims are marked, the rest goes back.

@@ -126,14 +126,17 @@ class Sites:
         for site in self._built.values():
             self._renew(site, site.remove_node(name))
 
-    def put_others(self, node: str, usage: Requests) -> None:
-        """What pods that no placement of ours put there take of a node, all together, places for pods included."""
+    def put_others(self, node: str, usage: Requests) -> bool:
+        """What pods that no placement of ours put there take of a node, all together, places for pods included.
+
+        True when that left more room than before.
+        """
+        before = self._others.pop(node, {})
         if usage:
             self._others[node] = dict(usage)
-        else:
-            self._others.pop(node, None)
-        if node in self.nodes:
+        if node in self.nodes and before != usage:
             self.put_node(self.nodes[node])
+        return any(usage.get(resource, 0) < value for resource, value in before.items())
 
     # Changes of what is placed
 

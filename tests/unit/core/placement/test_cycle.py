@@ -271,6 +271,18 @@ def test_nodes_that_come_change_and_go_wake_who_waits() -> None:
     assert reasons(run(of)) == {"c": "WaitingForQuota"}
 
 
+def test_pods_of_others_take_room_and_wake_who_waits_when_they_go() -> None:
+    of = world(gang("a", 8))
+    for host in ("h11", "h21"):
+        of.put_others(host, {"cpu": 1000, "pods": 1})
+    assert reasons(run(of)) == {"a": "TopologyPlacementFailed"}
+    assert of.pending("cq") == []
+
+    of.put_others("h21", {})
+
+    assert places(run(of)) == {"h21": 4, "h22": 4}
+
+
 def test_a_node_of_no_flavor_wakes_nobody() -> None:
     of = world(gang("a", 12))
     run(of)
