@@ -33,7 +33,7 @@ from app.core.fungibility import Mode
 from app.core.image import Image
 from app.core.model import Admission, ClusterQueue, PreemptionPolicy, Workload
 from app.core.node import Node
-from app.core.nomination import Nominator, Rejection, why_not
+from app.core.nomination import Nominator, Rejection, is_blocked, why_not
 from app.core.ordering import queue_key
 from app.core.placement.gang import has_room, has_room_to_the_letter
 from app.core.placement.ledger import Occupation
@@ -254,12 +254,14 @@ class _Cycle:
 
     def _start(self, entry: Entry) -> None:
         """It fits. Where admission is blocked until all pods are ready, it stays first and keeps its room."""
-        patience = self.policy.pods_ready
-        is_blocked = patience is not None and patience.block_admission
-        if is_blocked and (self.admissions or self.image.unready):
+        if is_blocked(self.image, self.policy) or (self.admissions and self._one_by_one):
             self._wait(entry, explain.waiting_for_pods(), Requeue.FAILED_AFTER_NOMINATION)
         else:
             self._admit(entry)
+
+    @property
+    def _one_by_one(self) -> bool:
+        return self.policy.pods_ready is not None and self.policy.pods_ready.block_admission
 
     def _admit(self, entry: Entry) -> None:
         workload, assignment = entry.workload, entry.nomination.assignment

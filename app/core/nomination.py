@@ -57,6 +57,12 @@ def why_not(image: Image, queue: ClusterQueue, workload: Workload) -> Rejection 
     return None
 
 
+def is_blocked(image: Image, policy: Policy) -> bool:
+    """May nobody start because somebody who holds quota is not ready?"""
+    patience = policy.pods_ready
+    return patience is not None and patience.block_admission and bool(image.unready)
+
+
 def _rejected(reason: PendingReason, message: str) -> Rejection:
     return Rejection(explanation=explain.simply(reason, message))
 

@@ -8,7 +8,7 @@ from app.core import explain, upkeep
 from app.core.decisions import Explanation, PendingReason
 from app.core.image import Image
 from app.core.model import Workload
-from app.core.nomination import Nominator, why_not
+from app.core.nomination import Nominator, is_blocked, why_not
 from app.core.policy import Policy
 from app.core.queues import is_held_back
 
@@ -41,6 +41,8 @@ def _as_if_head(image: Image, policy: Policy, workload: Workload) -> Explanation
     nomination = nominator.propose()
     if not nomination.is_admissible:
         return nominator.why(nomination)
+    if not nomination.targets and is_blocked(image, policy):
+        return explain.waiting_for_pods()
     ahead = [one.uid for one in image.pending(queue.name)]
     place = ahead.index(workload.uid) if workload.uid in ahead else len(ahead)
     fits = "would preempt others" if nomination.targets else "fits"
