@@ -8,10 +8,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from app.core import lifecycle
+from app.core import admission_checks, lifecycle, pods_ready
 from app.core.decisions import Admit, PendingReason
-from app.core.manifests import Manifest
-from app.core.model import Admission, PodSetAdmission
+from app.core.manifests import Manifest, parse
+from app.core.model import Admission, PodSetAdmission, Workload
+from app.core.policy import PodsReady, Requeuing
+from app.core.requests import asked
 from tests.unit.intake.samples import pod_set, prepared, told, workload
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -50,6 +52,39 @@ def evict(manifest: Manifest) -> Manifest:
     return lifecycle.evict(manifest, "ClusterQueueStopped", "the queue stopped", AT)
 
 
+def not_ready_in_time(manifest: Manifest) -> Manifest:
+    return pods_ready.expire(lifecycle.await_pods(manifest, AT), PodsReady(), AT)
+
+
+def too_often(manifest: Manifest) -> Manifest:
+    return pods_ready.expire(manifest, PodsReady(requeuing=Requeuing(limit=0)), AT)
+
+
+def ready(manifest: Manifest) -> Manifest:
+    return pods_ready.observe(manifest, ready=True, now=AT)
+
+
+def reclaim(manifest: Manifest) -> Manifest:
+    return lifecycle.reclaim(manifest, {"main": 2})
+
+
+def show_requests(manifest: Manifest) -> Manifest:
+    noun = parse(manifest)
+    assert isinstance(noun, Workload)
+    return lifecycle.show_requests(manifest, asked(noun))
+
+
+def send_back(manifest: Manifest) -> Manifest:
+    (check,) = manifest["status"]["admissionChecks"]
+    retried = {**check, "state": "Retry", "requeueAfterSeconds": 9}
+    status = {**manifest["status"], "admissionChecks": [retried]}
+    return admission_checks.answer({**manifest, "status": status}, AT)
+
+
+def block_on_gates(manifest: Manifest) -> Manifest:
+    return lifecycle.block_on_gates(manifest, "a gate is closed", AT)
+
+
 def release(manifest: Manifest) -> Manifest:
     return lifecycle.release(manifest, AT)
 
@@ -63,6 +98,11 @@ def finish(manifest: Manifest) -> Manifest:
     [
         pytest.param([wait, admit, finish], id="straight"),
         pytest.param([admit, evict, release, wait, admit, finish], id="evicted-and-back"),
+        pytest.param([wait, show_requests, block_on_gates, admit, ready, finish], id="gated"),
+        pytest.param([admit, not_ready_in_time, release, admit, ready, evict], id="timed-out"),
+        pytest.param([admit, ready, too_often, release], id="given-up"),
+        pytest.param([admit, send_back, release, admit], id="sent-back"),
+        pytest.param([admit, ready, reclaim, evict, release, admit, finish], id="reclaimed"),
     ],
 )
 def test_every_status_of_ours_is_legal(life: list[Step]) -> None:
