@@ -88,7 +88,7 @@ def _are_needed(
         if not _room(world, queue, usage, rest):
             continue
         assert _borrows_with(world, queue, usage, rest), f"{spared} is preempted for nothing"
-        assert _reclaims_without_borrowing(world, queue, targets), f"{spared} need not go"
+        assert _stays_within_its_own(world, queue), f"{spared} need not go"
 
 
 def _have_an_order(
@@ -125,10 +125,15 @@ def _borrows_with(
     )
 
 
-def _reclaims_without_borrowing(world: World, queue: str, targets: tuple[Target, ...]) -> bool:
-    """A queue that must not borrow while it reclaims may need a victim more, to stay within its own."""
-    others = any(one.holding.cluster_queue != queue for one in targets)
-    return others and world.policy.fair_sharing is None
+def _stays_within_its_own(world: World, queue: str) -> bool:
+    """Where a queue might reclaim, Kueue first looks for victims that spare it borrowing.
+
+    So it may take one of its own more than it needs, and there is no telling from the victims: those of other queues
+    may have turned out not to be needed.
+    """
+    rules = spec_of(world.manifests["ClusterQueue", queue]).get("preemption") or {}
+    may_reclaim = rules.get("reclaimWithinCohort", "Never") != "Never"
+    return may_reclaim and world.policy.fair_sharing is None
 
 
 def _queue_of(world: World, head: Workload) -> str:
