@@ -46,6 +46,8 @@ log = structlog.get_logger("sluice")
 
 KUBE_SYSTEM = "kube-system"
 GRACE_S = 3
+KEEP_ALIVE_S = 120
+"""An API server keeps idle connections to webhooks for 90 s; a call over one that we just closed fails a create."""
 BACKLOG = 2048
 RETRY_S = 2.0
 SCHEMA_WAIT_S = 60.0
@@ -89,6 +91,7 @@ async def run_api(settings: Settings) -> None:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=KEEP_ALIVE_S,
     )
     cache = asyncio.create_task(keep("cache", door.run))
     try:
