@@ -16,6 +16,9 @@ from typing import Any
 
 from sqlalchemy import Insert, Integer, Table, Update, bindparam, delete, func, select, update
 
+from app.core.metadata import status_of
+from app.core.requests import held
+from app.core.workloads import read_workload
 from app.errors import InvariantBroken, NotFound
 from app.store import ledger, objects, roots
 from app.store.audit import Actor, audit, row_of, verb_of
@@ -59,6 +62,9 @@ async def flush(tx: Runs, unit: Unit, actor: Actor, *, dry_run: bool) -> Flushed
     entries = [_change(edit, numbers[id(edit)]) for edit in changing]
     await _write_journal(tx, actor, list(zip(changing, entries, strict=True)))
     await ledger.close_spans(tx, [edit.metadata["uid"] for edit in edits if _frees(edit)])
+    await ledger.shrink_spans(
+        tx, [kept for edit in edits if _shrinks(edit) for kept in _kept(edit)]
+    )
     last = first + max(len(changing), 1) - 1
     if touched:
         await roots.mark(tx, touched, last)
@@ -211,3 +217,21 @@ async def _write_journal(tx: Runs, actor: Actor, changed: Sequence[tuple[Edit, C
 def _frees(edit: Edit) -> bool:
     before, after = edit.tracking_before, edit.tracking_after
     return before is not None and before.charged and (after is None or not after.charged)
+
+
+def _shrinks(edit: Edit) -> bool:
+    """Some of its pods are done for good, and their quota is given back while the others run on."""
+    before, after = edit.before, edit.after
+    if before is None or after is None or edit.tracking_after is None:
+        return False
+    done = "reclaimablePods"
+    changed = status_of(before.manifest).get(done) != status_of(after.manifest).get(done)
+    return changed and edit.tracking_after.charged and not _frees(edit)
+
+
+def _kept(edit: Edit) -> list[ledger.Kept]:
+    workload = read_workload(edit.manifest)
+    return [
+        ledger.Kept(workload.uid, fr.flavor, fr.resource, amount)
+        for fr, amount in sorted(held(workload).items())
+    ]

@@ -73,6 +73,10 @@ class Admission(Base):
 
     workload_uid: Mapped[str] = mapped_column(Uid, primary_key=True)
     attempt: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    #: Counts how often the attempt has given a part back: each time a smaller row follows.
+    part: Mapped[int] = mapped_column(
+        Integer, primary_key=True, autoincrement=False, server_default="0"
+    )
     cluster_queue: Mapped[str] = mapped_column(Name, primary_key=True)
     flavor: Mapped[str] = mapped_column(Name, primary_key=True)
     resource: Mapped[str] = mapped_column(Name, primary_key=True)

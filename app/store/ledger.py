@@ -1,7 +1,8 @@
 """Who held how much of what, from when to when?
 
 One row for each flavor's resource of each attempt, opened in the transaction that admits and closed in the one that
-takes the charge away, whoever writes it: usage over time, accelerator hours and charge-back are sums over these rows.
+takes the charge away, whoever writes it. Pods that are done give their part back early: the row ends there and a
+smaller one follows. So usage over time, accelerator hours and charge-back are sums over these rows.
 Both times are Postgres' own, because the spans of many processes are added up: one clock cannot disagree with itself.
 All rows of one commit begin together.
 Amounts are the core's integers (thousandths for cpu, bytes, pieces).
@@ -11,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import ARRAY, any_, bindparam, func, select, update
+from sqlalchemy import ARRAY, BigInteger, any_, bindparam, func, select, text, update
 
 from app.store.journal_tables import Admission
 from app.store.lane import Runs
 from app.store.statements import insert_into
-from app.store.tables import Uid, table_of
+from app.store.tables import Name, Uid, table_of
 from app.store.tracking import StoredWorkload
 
 admissions = table_of(Admission)
@@ -59,6 +60,57 @@ _CLOSE = (
     )
     .values(ended_at=func.clock_timestamp())
 )
+
+
+_SHRINK = text(
+    """
+    with less as (
+        select * from unnest(
+            cast(:uid as uuid[]), cast(:flavor as text[]), cast(:resource as text[]), cast(:amount as bigint[])
+        ) as less (workload_uid, flavor, resource, amount)
+    ), ended as (
+        update admissions a set ended_at = clock_timestamp() from less
+        where (a.workload_uid, a.flavor, a.resource) = (less.workload_uid, less.flavor, less.resource)
+          and a.ended_at is null and less.amount < a.amount
+        returning a.*, less.amount as kept
+    )
+    insert into admissions (workload_uid, attempt, part, cluster_queue, flavor, resource, namespace, name,
+                            amount, borrowed, started_at)
+    select workload_uid, attempt, part + 1, cluster_queue, flavor, resource, namespace, name,
+           kept, greatest(0, borrowed - (amount - kept)), ended_at
+    from ended
+    """
+).bindparams(
+    bindparam("uid", type_=ARRAY(Uid)),
+    bindparam("flavor", type_=ARRAY(Name)),
+    bindparam("resource", type_=ARRAY(Name)),
+    bindparam("amount", type_=ARRAY(BigInteger)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a workload still holds of one flavor's resource after giving a part back."""
+
+    workload_uid: str
+    flavor: str
+    resource: str
+    amount: int
+
+
+async def shrink_spans(tx: Runs, kept: Sequence[Kept]) -> None:
+    """End the rows that hold more than is kept, and begin smaller ones; what was borrowed goes back first."""
+    if not kept:
+        return
+    await tx.rows(
+        _SHRINK,
+        {
+            "uid": [one.workload_uid for one in kept],
+            "flavor": [one.flavor for one in kept],
+            "resource": [one.resource for one in kept],
+            "amount": [one.amount for one in kept],
+        },
+    )
 
 
 async def open_spans(tx: Runs, charges: Sequence[tuple[StoredWorkload, Charge]]) -> None:

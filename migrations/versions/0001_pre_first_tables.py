@@ -89,6 +89,7 @@ JOURNAL = (
     """create table admissions (
         workload_uid uuid not null,
         attempt integer not null,
+        part integer not null default 0,
         cluster_queue text collate "C" not null,
         flavor text collate "C" not null,
         resource text collate "C" not null,
@@ -99,7 +100,7 @@ JOURNAL = (
         started_at timestamptz not null default now(),
         ended_at timestamptz,
         constraint admissions_pkey
-            primary key (workload_uid, attempt, cluster_queue, flavor, resource),
+            primary key (workload_uid, attempt, part, cluster_queue, flavor, resource),
         constraint admissions_amounts_check
             check (amount >= 0 and borrowed >= 0 and borrowed <= amount),
         constraint admissions_span_check check (ended_at >= started_at)
