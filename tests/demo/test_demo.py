@@ -44,7 +44,7 @@ kind: Job
 metadata: {{name: {name}, namespace: team, labels: {{kueue.x-k8s.io/queue-name: main}}}}
 spec:
   template:
-    metadata: {{annotations: {{sluice.dev/run-seconds: "0.5"}}}}
+    metadata: {{annotations: {{sluice.dev/run-seconds: "2"}}}}
     spec:
       restartPolicy: Never
       containers: [{{name: c, image: none, resources: {{requests: {{cpu: "{cpu}"}}}}}}]
