@@ -46,7 +46,7 @@ demo: setup ## two teams, a 16-node GPU cluster in a process, about 30 jobs, sta
 demo-real: setup ## the same on a real control plane (built at the first run, ten minutes)
 	$(PY) -m tests.cluster.demo $(T)
 
-serve: setup ## the service, for the cluster of $$KUBECONFIG
+serve: setup ## the service, for the cluster of KUBECONFIG
 	$(PY) -m app serve $(T)
 
 bench: setup ## admissions a second, cost of the service, events a second

@@ -49,13 +49,13 @@ def run_all(settings: Settings) -> None:
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    bootstrap.cluster_config(settings)
+    bootstrap.serving_certificates(settings)
     with ExitStack() as stack:
         port = settings.api_port or _free_port()
         environment = supervised.environment(
             DATABASE_URL=_database(settings, stack), SLUICE_API_PORT=str(port)
         )
-        bootstrap.cluster_config(settings)
-        bootstrap.serving_certificates(settings)
         endpoint = Serving.of(settings, port)
         endpoint.forget()
         stack.callback(endpoint.forget)

@@ -185,7 +185,8 @@ class CycleLoop:
 
     def _tell(self, result: CycleResult, rows: dict[str, StoredWorkload], outcome: Outcome) -> None:
         admitted = [one for one in result.admissions if one.uid not in outcome.refused]
-        log.info(
+        tell = log.info if admitted or result.preemptions else log.debug
+        tell(
             "cycle",
             admitted=len(admitted),
             preempted=len(result.preemptions),

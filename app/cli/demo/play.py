@@ -23,7 +23,7 @@ from app.cli.demo.summary import summarize
 from app.cli.demo.view import Picture
 from app.core.manifests import Manifest, parse
 from app.core.metadata import moment
-from app.errors import Unavailable
+from app.errors import Misconfigured, Unavailable
 from app.kube.client import KubeClient, Selection
 from app.kube.resources import JOBS, Resource
 from app.store import ledger
@@ -67,6 +67,8 @@ def run(wishes: Wishes, cluster: Cluster | None = None) -> int:
 async def _run(wishes: Wishes, cluster: Cluster, folder: Path) -> int:
     console = Console()
     played = script.of_files(wishes.files) if wishes.files else script.own()
+    if not (played.quota or played.jobs):
+        raise Misconfigured("there is nothing to play: the files hold neither quota nor Jobs")
     console.print(f"starting Postgres, a cluster of {len(played.nodes)} nodes and the service ...")
     async with (
         cluster(folder, played) as kubeconfig,
@@ -163,6 +165,7 @@ async def _keep(set_up: Stage, console: Console) -> None:
         f"  kubectl --kubeconfig {set_up.sluice_kubeconfig} get cq,lq,wl -A", soft_wrap=True
     )
     await set_up.service.wait()
+    set_up.check()
 
 
 def _ended(job: Manifest) -> bool:

@@ -98,7 +98,7 @@ def told(before: Mapping[str, str], seen: Picture, lasted_s: float) -> Iterable[
     """One line for each job whose state changed; for logs and pipes."""
     for row in seen.rows:
         if before.get(row.name) != row.state:
-            where = f" on {row.flavor}" if row.state == "running" else ""
+            where = f" on {row.flavor}" if row.state == "running" and row.flavor else ""
             note = f": {row.note}" if row.note and row.state == "waiting" else ""
             yield f"{lasted_s:6.1f}s  {row.state:8} {row.name:16} {row.queue:12} ({row.gpus} GPUs{where}){note}"
 
@@ -128,7 +128,7 @@ def closing(summary: Summary, seen: Picture) -> RenderableType:
     words.append(
         "quota was never exceeded"
         if not summary.exceeded
-        else f"QUOTA WAS EXCEEDED {len(summary.exceeded)} times",
+        else f"QUOTA WAS EXCEEDED: {len(summary.exceeded)}",
         "green" if not summary.exceeded else "bold red",
     )
     return Group(table, words, *(Text(one, "red") for one in summary.exceeded[:5]))
