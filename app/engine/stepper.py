@@ -53,10 +53,10 @@ class Stepper:
             return (
                 Done()
             )  # a workload that somebody made without a job: there is nothing to carry out
-        seen = self._seen(intake.adapter, row)
+        seen = self._seen(intake, row)
         if seen is not None:
             with contextlib.suppress(Conflict, NotFound):  # it has moved on since
-                return await self._move(intake, row, seen)
+                return await self._start(intake, row, seen)
         job = await self._live(intake.adapter, row)
         if job is None:
             return await self._without_job(intake, row)
@@ -97,11 +97,16 @@ class Stepper:
             with contextlib.suppress(Conflict, NotFound):  # it moved: it will be seen again
                 await self._send(intake.adapter, job, step.patch)
 
-    def _seen(self, adapter: JobAdapter, row: StoredWorkload) -> Manifest | None:
-        """A job that is to be started, as the watch showed it: the write is refused if it has changed since."""
+    def _seen(self, intake: JobIntake, row: StoredWorkload) -> Manifest | None:
+        """A job that is to be started, as the watch showed it: the write is refused if it has changed since.
+
+        That protects the job and not the row, so it must say nothing that would have to be written down before.
+        """
         job = self.sightings.take(str((row.tracking.job or {})["uid"]))
-        is_start = job is not None and runs(row.manifest) and adapter.facts(job).suspended
-        return job if is_start else None
+        if job is None or not runs(row.manifest) or not intake.adapter.facts(job).suspended:
+            return None
+        is_news = intake.adapter.original(job) != row.tracking.template
+        return None if is_news or self._changes(intake, row, job) else job
 
     async def _live(self, adapter: JobAdapter, row: StoredWorkload) -> Manifest | None:
         """The job itself; another one under the same name is not it."""
@@ -124,10 +129,14 @@ class Stepper:
         return Gone()
 
     async def _is_behind(self, intake: JobIntake, row: StoredWorkload, job: Manifest) -> bool:
-        """The job says something that changes what its row wants: record that first.
+        """The job says something that changes what its row wants: record that first."""
+        if not self._changes(intake, row, job):
+            return False
+        await intake.observe([job])
+        return True
 
-        Only whether it does is asked here, so the numbers of priority classes do not matter.
-        """
+    def _changes(self, intake: JobIntake, row: StoredWorkload, job: Manifest) -> bool:
+        """Only whether it does is asked here, so the numbers of priority classes do not matter."""
         repair = Repair(
             adapter=intake.adapter,
             epoch=self.lease.epoch,
@@ -137,9 +146,7 @@ class Stepper:
         )
         with contextlib.suppress(Invalid):  # it can no longer be queued: that changes it, too
             manifest, tracking = repair.apply(job, row)
-            if manifest is row.manifest and tracking.template == row.tracking.template:
-                return False
-        await intake.observe([job])
+            return manifest is not row.manifest or tracking.template != row.tracking.template
         return True
 
     async def _start(self, intake: JobIntake, row: StoredWorkload, job: Manifest) -> Outcome:

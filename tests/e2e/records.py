@@ -48,9 +48,9 @@ class Records:
     def spans(self, *queues: str) -> list[dict[str, Any]]:
         return self.rows(SPANS, list(queues))
 
-    def attempt_is_open(self, cluster_queue: str, workload_name: str) -> bool:
+    def attempt_is_open(self, cluster_queue: str, workload_name: str, attempt: int) -> bool:
         return any(
-            span["ended_at"] is None and span["name"] == workload_name
+            span["ended_at"] is None and (span["name"], span["attempt"]) == (workload_name, attempt)
             for span in self.spans(cluster_queue)
         )
 

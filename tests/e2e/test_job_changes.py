@@ -277,8 +277,11 @@ def annotate(world: World, name: str, annotations: dict[str, str | None]) -> Non
 
 
 def until_released(world: World, queue: str, workload: str, pods: list[Object]) -> None:
-    """Until the quota is free; the ledger is asked first, so pods that still hold something then are uncovered."""
-    eventually(lambda: not world.records.attempt_is_open(queue, workload))
+    """Until the first attempt's quota is free, though a second may take it at once.
+
+    The ledger is asked first, so pods that still hold something then are uncovered.
+    """
+    eventually(lambda: not world.records.attempt_is_open(queue, workload, attempt=1))
     covered = {pod["metadata"]["uid"] for pod in pods}
     left = [pod for pod in world.pods() if pod["metadata"]["uid"] in covered and holds(pod)]
     assert [pod["metadata"]["name"] for pod in left] == []

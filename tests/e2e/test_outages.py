@@ -103,7 +103,7 @@ def test_api_server_goes_away(world: World, cluster: ControlPlane, news: News) -
         # Decided meanwhile, to be carried out later
         kubectl("patch", "clusterqueue", queue, "--type=merge", "-p", hold("None"))
         name = waiting["metadata"]["name"]
-        eventually(lambda: world.records.attempt_is_open(queue, name))
+        eventually(lambda: world.records.attempt_is_open(queue, name, attempt=1))
         news.until("sync.deferred")
         news.until("reflector interrupted")
     finally:
