@@ -52,6 +52,9 @@ serve: setup ## the service, for the cluster of KUBECONFIG
 bench: setup ## admissions a second, cost of the service, events a second
 	$(PY) -m tests.bench $(T)
 
+bench-core: setup ## what decisions cost, without network or database
+	$(PY) -m tests.bench core $(T)
+
 openapi: setup ## write openapi/ anew from the models
 	$(PY) -m app openapi openapi
 
@@ -59,4 +62,4 @@ clean: ## remove what was made here, the embedded database included
 	rm -rf .venv .sluice .mypy_cache .ruff_cache .pytest_cache .hypothesis dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help setup assets fmt lint types check test conformance demo demo-real serve bench openapi clean
+.PHONY: help setup assets fmt lint types check test conformance demo demo-real serve bench bench-core openapi clean

@@ -5,7 +5,7 @@ It gets the wishes of whoever runs it and returns a report. A name before the sl
 
 from collections.abc import Callable, Mapping
 
-from tests.bench import admissions, placement, reflector
+from tests.bench import admissions, core, placement, reflector
 from tests.bench.report import Report
 from tests.bench.wishes import Wishes
 
@@ -16,6 +16,8 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "admissions/churn": admissions.churn,
     "reflector/sink": reflector.sink,
     "reflector/intake": reflector.intake,
+    "core/few": core.few,
+    "core/many": core.many,
     "placement/single": placement.single,
 }
 
