@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Final
 
 from app.errors import Misconfigured
 from app.kube.credentials import Credentials, FixedCredentials, TokenFile
@@ -24,6 +25,10 @@ def _user_agent() -> str:
         return f"sluice/{metadata.version('sluice')}"
     except metadata.PackageNotFoundError:
         return "sluice/unreleased"
+
+
+USER_AGENT: Final = _user_agent()
+"""Read once: building a config from an upload must open no file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +55,7 @@ class ClusterConfig:
     server_name: str | None = None
     insecure: bool = False
     limits: Limits = Limits()
-    user_agent: str = field(default_factory=_user_agent)
+    user_agent: str = USER_AGENT
 
     def ssl_context(self) -> ssl.SSLContext | None:
         """None for plain HTTP, which only a sandbox on loopback speaks."""

@@ -26,7 +26,10 @@ def setup(level: str, style: str) -> None:
             serializer=lambda event, **_: orjson.dumps(event, default=str).decode()
         )
         if json
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(),
+            exception_formatter=structlog.dev.plain_traceback,  # the other one shows variables, secrets too
+        )
     )
     tail: list[Processor] = [structlog.processors.format_exc_info] if json else []
     structlog.configure(
@@ -54,3 +57,5 @@ def setup(level: str, style: str) -> None:
     root.setLevel(level.upper())
     for noisy in ("uvicorn", "alembic", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    # Its pool tells of a dead server with a traceback; the store tells of it in a sentence.
+    logging.getLogger("asyncpg").setLevel(logging.ERROR)
